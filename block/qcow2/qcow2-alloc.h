@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* Clusters for a guest write: allocation, pending links, copy-on-write edges, publication. */
+#ifndef QBLOCK_BLOCK_QCOW2_ALLOC_H
+#define QBLOCK_BLOCK_QCOW2_ALLOC_H
+
+#include "block/qcow2/qcow2-int.h"
+
+/* One run of a write and where it goes. */
+typedef struct Qcow2WriteRun {
+    uint64_t guest_off, bytes; /* guest bytes of this run */
+    uint64_t host_off;         /* of guest_off */
+    bool in_place;             /* no link: clusters are mapped and ours */
+    Qcow2Link link;            /* else: pending, in s->links */
+    uint64_t head_bytes, tail_bytes; /* copy-on-write before and after, inside the link's clusters */
+} Qcow2WriteRun;
+
+/* Prepare the next run of a write at @guest_off of at most @bytes: in place, or newly allocated with a pending link. Waits
+ * for pending links that touch the same clusters. The run is cut to one host-contiguous piece.
+ * Returns 0 or -errno (-ENOSPC, -EIO, ...). Context: coroutine, no lock held. */
+int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, Qcow2WriteRun *run);
+
+/* Publish the run's clusters in the L2 table and free what they replace (data is written). Wakes waiters.
+ * Context: coroutine, no lock held. */
+int coroutine_fn qcow2_write_run_link(Qcow2State *s, Qcow2WriteRun *run);
+/* Give the run's clusters back after a failed write. Wakes waiters. */
+void coroutine_fn qcow2_write_run_abort(Qcow2State *s, Qcow2WriteRun *run);
+
+/* Wait until no pending link touches [@guest_off, +@bytes). Context: coroutine, meta_lock held (dropped while waiting);
+ * true if it waited: the caller looks again. */
+bool coroutine_fn qcow2_links_wait_locked(Qcow2State *s, uint64_t guest_off, uint64_t bytes);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* A cache of whole metadata tables (L2 tables or refcount blocks), one cluster each, as on disk (big-endian).
+ *
+ * Reading a table has a state and a wait queue of its own, so nobody else waits for it. The cache never writes by itself:
+ * dirty tables stay until qcow2_cache_write_dirty(), which only the ordered flush calls; when dirty tables fill
+ * the soft limit qcow2_cache_pressure() says so, and the next allocating request flushes first. Clean unpinned tables are
+ * dropped least recently used first. */
+#ifndef QBLOCK_BLOCK_QCOW2_CACHE_H
+#define QBLOCK_BLOCK_QCOW2_CACHE_H
+
+#include <glib.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "block/block.h"
+
+typedef struct Qcow2Cache Qcow2Cache;
+
+/* @file: borrowed. @soft_limit_bytes: at least two tables are kept whatever it says. */
+Qcow2Cache *qcow2_cache_new(BlockNode *file, uint64_t table_bytes, uint64_t soft_limit_bytes);
+void qcow2_cache_free(Qcow2Cache *c); /* dirty tables are dropped: flush before */
+
+/* The guard of table contents. No yield while held. */
+void qcow2_cache_lock(Qcow2Cache *c);
+void qcow2_cache_unlock(Qcow2Cache *c);
+
+/* The table at @host_off if it is cached and read: a pointer valid while the guard is held. NULL on a miss.
+ * Context: any, guard held. */
+void *qcow2_cache_peek_locked(Qcow2Cache *c, uint64_t host_off);
+
+/* Pin the table at @host_off, reading it on a miss. 0 and *@table; -ENOMEM, or errno of the read. Unpin with _put.
+ * Context: coroutine, guard not held; yields on a miss. */
+int coroutine_fn qcow2_cache_get(Qcow2Cache *c, uint64_t host_off, void **table);
+/* Pin a zero-filled table for a newly allocated cluster, without reading; dirty from the start. */
+int qcow2_cache_get_new(Qcow2Cache *c, uint64_t host_off, void **table);
+void qcow2_cache_put(Qcow2Cache *c, void **table); /* nulls *@table */
+/* @table is pinned. Context: any, guard held or not needed by the caller's lock. */
+void qcow2_cache_mark_dirty(Qcow2Cache *c, void *table);
+
+bool qcow2_cache_is_dirty(Qcow2Cache *c);
+bool qcow2_cache_pressure(Qcow2Cache *c);
+/* Write every dirty table (contents copied under the guard), neighbours in one I/O; no sync. A table dirtied again
+ * meanwhile stays dirty. On error the tables not written stay dirty. */
+int coroutine_fn qcow2_cache_write_dirty(Qcow2Cache *c);
+/* Forget the table at @host_off (its cluster was freed), dirty or not; must not be pinned. */
+void qcow2_cache_drop(Qcow2Cache *c, uint64_t host_off);
+/* Forget all clean unpinned tables. */
+void qcow2_cache_drop_clean(Qcow2Cache *c);
+
+#endif
