@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/image-opts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "crypto/secret.h"
+#include "tools/report.h"
+#include "util/error.h"
+#include "util/number.h"
+
+bool img_open_args_check(const ImgOpenArgs *args, const char *format_option)
+{
+    if (args->image_opts && args->format) {
+        report_error("--image-opts and %s are mutually exclusive", format_option);
+        return false;
+    }
+    return true;
+}
+
+BlockNode *coroutine_fn img_co_open_quiet(const ImgOpenArgs *args, const char *name, unsigned flags, GError **errp)
+{
+    g_autoptr(OptDict) options = NULL;
+    BlockNode *node;
+
+    if (args->image_opts) {
+        /* A lone word would name a node that is open already; no tool has one. */
+        options = optdict_parse_keyval(name, "file", errp);
+        if (!options) {
+            return NULL;
+        }
+    }
+    flags |= args->cache_flags | (args->force_share ? BLOCK_OPEN_FORCE_SHARE : 0);
+    node = block_co_open(options ? NULL : name, args->format, options, flags, errp);
+    if (node && (flags & BLOCK_OPEN_RDWR) && !args->quiet && block_node_probed_raw(node)) {
+        g_autofree char *warning = block_probed_raw_warning(node);
+
+        report_notice(warning);
+    }
+    return node;
+}
+
+BlockNode *coroutine_fn img_co_open(const ImgOpenArgs *args, const char *name, unsigned flags)
+{
+    g_autoptr(GError) err = NULL;
+    BlockNode *node = img_co_open_quiet(args, name, flags, &err);
+
+    if (!node) {
+        report_gerror(err, "Could not open '%s': ", name);
+    }
+    return node;
+}
+
+bool coroutine_fn img_co_close(BlockNode *node)
+{
+    if (!node) {
+        return true;
+    }
+    g_autofree char *name = g_strdup(block_node_filename(node));
+    int ret = block_co_close(node);
+
+    if (ret < 0) {
+        report_error("Could not close '%s': %s", name, g_strerror(-ret));
+    }
+    return ret >= 0;
+}
+
+void coroutine_fn img_node_cleanup(ImgNode *node)
+{
+    block_co_close(node);
+}
+
+bool img_add_object(const char *text)
+{
+    g_autoptr(GError) err = NULL;
+
+    if (!secret_add_object(text, &err)) {
+        report_gerror(err, "%s", "");
+        return false;
+    }
+    return true;
+}
+
+bool img_parse_cache(const char *mode, unsigned *flags)
+{
+    if (!block_parse_cache_mode(mode, flags)) {
+        report_error("Invalid cache option: %s", mode);
+        return false;
+    }
+    return true;
+}
+
+bool img_parse_output(const char *cmd, const char *text, bool *json)
+{
+    *json = strcmp(text, "json") == 0;
+    if (!*json && strcmp(text, "human") != 0) {
+        report_usage(cmd, "--output expects 'human' or 'json' not '%s'", text);
+        return false;
+    }
+    return true;
+}
+
+bool img_parse_size(const char *what, const char *text, int64_t *out)
+{
+    uint64_t value = 0;
+    NumberResult r = number_parse_size(text[0] == '-' ? text + 1 : text, &value);
+
+    if (r == NUMBER_INVALID) {
+        report_error("Invalid %s specified: '%s'.", what, text);
+        return false;
+    }
+    if (r == NUMBER_RANGE || value > INT64_MAX || (text[0] == '-' && value > 0)) {
+        report_error("Invalid %s specified. Must be between 0 and %" G_GINT64_FORMAT ".", what, G_MAXINT64);
+        return false;
+    }
+    *out = (int64_t)value;
+    return true;
+}
+
+const BlockDriver *img_find_format(const char *format)
+{
+    const BlockDriver *drv = block_driver_find(format);
+
+    if (!drv) {
+        report_error("Unknown file format '%s'", format);
+    }
+    return drv;
+}
+
+void img_add_create_options(char **all, const char *text)
+{
+    char *merged = *all ? g_strconcat(*all, ",", text, NULL) : g_strdup(text);
+
+    g_free(*all);
+    *all = merged;
+}
+
+/* The next element of a key=value text, doubled commas undone; NULL at the end. */
+static char *next_element(const char **text)
+{
+    const char *p = *text;
+
+    if (!p || !*p) {
+        return NULL;
+    }
+    GString *element = g_string_new(NULL);
+
+    for (; *p; p++) {
+        if (*p == ',' && *++p != ',') {
+            break; /* p is past the comma */
+        }
+        g_string_append_c(element, *p);
+    }
+    *text = p;
+    return g_string_free(element, FALSE);
+}
+
+bool img_wants_option_help(const char *all)
+{
+    char *element;
+
+    while ((element = next_element(&all))) {
+        bool is_help = strcmp(element, "help") == 0 || strcmp(element, "?") == 0;
+
+        g_free(element);
+        if (is_help) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The format's options, then those of the protocol that the format does not have under the same name. */
+static OptDesc *tables_joined(const OptDesc *format, const OptDesc *protocol)
+{
+    GArray *all = g_array_new(TRUE, TRUE, sizeof(OptDesc));
+
+    for (; format && format->name; format++) {
+        g_array_append_vals(all, format, 1);
+    }
+    for (; protocol && protocol->name; protocol++) {
+        g_array_append_vals(all, protocol, 1);
+        for (guint i = 0; i + 1 < all->len; i++) {
+            if (strcmp(g_array_index(all, OptDesc, i).name, protocol->name) == 0) {
+                g_array_set_size(all, all->len - 1);
+                break;
+            }
+        }
+    }
+    return (OptDesc *)(void *)g_array_free(all, FALSE);
+}
+
+void img_print_option_help(const BlockDriver *drv, bool for_target)
+{
+    const BlockDriver *protocol = for_target ? block_driver_find("file") : NULL;
+    g_autofree OptDesc *table =
+        tables_joined(block_driver_create_opts(drv), protocol ? block_driver_create_opts(protocol) : NULL);
+    g_autofree char *lines = options_help(table);
+
+    if (for_target) {
+        printf("Supported options:\n%s", lines);
+    } else {
+        printf("Supported %s options:\n%s\n"
+               "The protocol level may support further options.\n"
+               "Specify the target filename to include those options.\n",
+               block_driver_name(drv), lines);
+    }
+}
+
+OptDict *img_parse_create_options(const BlockDriver *drv, const char *text, GError **errp)
+{
+    const BlockDriver *protocol = block_driver_find("file");
+    g_autofree OptDesc *table = tables_joined(block_driver_create_opts(drv), block_driver_create_opts(protocol));
+    g_autoptr(OptDict) options = text ? optdict_parse_keyval(text, NULL, errp) : optdict_new();
+
+    if (!options || !options_check(options, table, errp)) {
+        return NULL;
+    }
+    return g_steal_pointer(&options);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The subcommands of qemu-img, a file each (img-<name>.c).
+ *
+ * argv[0] is the subcommand's name. Each prints its own errors and returns the exit status. Context: coroutine on the
+ * tool's loop. */
+#ifndef QBLOCK_TOOLS_IMG_CMDS_H
+#define QBLOCK_TOOLS_IMG_CMDS_H
+
+#include "util/coroutine.h"
+
+int coroutine_fn img_check(int argc, char **argv);
+int coroutine_fn img_create(int argc, char **argv);
+int coroutine_fn img_info(int argc, char **argv);
+int coroutine_fn img_map(int argc, char **argv);
+int coroutine_fn img_measure(int argc, char **argv);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static const char *tool_name = "qblock"; /* set once at start, before there is a second thread */
+
+void report_init(const char *name)
+{
+    tool_name = name;
+}
+
+const char *report_tool_name(void)
+{
+    return tool_name;
+}
+
+static void print_line(const char *kind, const char *message)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s: %s%s\n", tool_name, kind, message);
+}
+
+void report_error(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    g_autofree char *message = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    print_line("", message);
+}
+
+void report_warning(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    g_autofree char *message = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    print_line("warning: ", message);
+}
+
+void report_notice(const char *text)
+{
+    fflush(stdout);
+    fprintf(stderr, "%s\n", text);
+}
+
+void report_gerror(const GError *err, const char *prefix, ...)
+{
+    va_list ap;
+
+    va_start(ap, prefix);
+    g_autofree char *head = g_strdup_vprintf(prefix, ap);
+    va_end(ap);
+    print_line(head, err->message);
+}
+
+int report_usage(const char *cmd, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    g_autofree char *message = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    print_line("", message);
+    report_usage_hint(cmd);
+    return EXIT_FAILED;
+}
+
+void report_usage_hint(const char *cmd)
+{
+    fprintf(stderr, "Try '%s%s%s --help' for more info\n", tool_name, cmd ? " " : "", cmd ? cmd : "");
+}
+
+int report_unsupported(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    g_autofree char *what = g_strdup_vprintf(fmt, ap);
+    va_end(ap);
+    report_error("%s is not supported by this build yet", what);
+    return EXIT_FAILED;
+}
+
+bool report_finish_stdout(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout)) {
+        return true;
+    }
+    report_error("Could not write to standard output: %s", g_strerror(errno));
+    return false;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/tool-main.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "config.h"
+#include "crypto/init.h"
+#include "crypto/secret.h"
+#include "tools/report.h"
+#include "util/event-loop.h"
+#include "util/thread-pool.h"
+
+typedef struct ToolJob {
+    ToolFunc *func;
+    int argc;
+    char **argv;
+    int status;
+} ToolJob;
+
+static void coroutine_fn tool_entry(void *opaque)
+{
+    ToolJob *job = opaque;
+
+    job->status = job->func(job->argc, job->argv);
+}
+
+int tool_run(ToolFunc *func, int argc, char **argv)
+{
+    ToolJob job = {.func = func, .argc = argc, .argv = argv, .status = EXIT_FAILED};
+    g_autoptr(GError) err = NULL;
+
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is a write error */
+    if (!crypto_init(&err)) {
+        report_gerror(err, "cannot initialize crypto: ");
+        return EXIT_FAILED;
+    }
+    EventLoop *loop = event_loop_new(EVENT_LOOP_AUTO, &err);
+    if (!loop) {
+        report_gerror(err, "cannot start the event loop: ");
+        return EXIT_FAILED;
+    }
+    event_loop_run_co(loop, tool_entry, &job);
+    event_loop_free(loop);
+    thread_pool_shutdown();
+    secret_forget_all();
+    if (!report_finish_stdout() && job.status == EXIT_OK) {
+        job.status = EXIT_FAILED;
+    }
+    return job.status;
+}
+
+void tool_print_version(void)
+{
+    printf("%s version " TOOL_COMPAT_VERSION " (qblock " QBLOCK_VERSION ")\n", report_tool_name());
+}
