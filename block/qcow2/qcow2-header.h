@@ -23,11 +23,13 @@ typedef struct Qcow2Header {
     char *data_file_name;     /* NULL if none */
     uint64_t crypto_off, crypto_bytes; /* 0 if none */
     struct { bool present; uint32_t nb; uint64_t dir_bytes, dir_off; } bitmaps;
+    bool bitmaps_stale;       /* there was a bitmaps extension that may not be used: warn; not written back */
     GPtrArray *unknown_exts;  /* of Qcow2UnknownExt, in file order */
 } Qcow2Header;
 
-/* Decode the fixed header. @buf: the first @len bytes of the file (at least up to 112 or EOF). @check: repair mode is
- * lenient where section 23 says so. Extensions are not looked at. Release with _clear. */
+/* Decode the fixed header. @buf: the first @len bytes of the file (at least up to 112 or EOF; names of unknown features
+ * come from the feature name table as far as @buf has it). @check: repair mode is lenient where section 23 says so.
+ * On success, release with _clear; on failure nothing is left to release. */
 bool qcow2_header_decode(Qcow2Header *h, const uint8_t *buf, size_t len, bool check, GError **errp);
 /* Decode extensions and the backing name from cluster 0 (@cluster, cluster_bytes long). */
 bool qcow2_header_decode_exts(Qcow2Header *h, const uint8_t *cluster, GError **errp);
