@@ -25,6 +25,7 @@ void aligned_buf_drain_cache(void);
 
 typedef void AlignedBuf;
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(AlignedBuf, aligned_buf_free)
+/* "g_autoaligned mem = aligned_buf_try_new(n);" declares a void pointer that frees itself. */
 #define g_autoaligned g_autoptr(AlignedBuf)
 
 #endif

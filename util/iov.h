@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "util/buffer-zero.h"
+
 #define IOVEC_INLINE 4
 
 typedef struct IoVec {
@@ -43,13 +45,11 @@ void iovec_memset(const IoVec *v, size_t off, int fill, size_t bytes);
 /* True when [@off, @off+@bytes) is all zero bytes. */
 bool iovec_is_zero(const IoVec *v, size_t off, size_t bytes);
 
-/* If [@off, @off+@bytes) is one contiguous piece of memory, its address; else NULL. */
+/* If [@off, @off+@bytes) is one contiguous piece of memory (elements that follow each other in memory count), its address;
+ * else NULL. NULL for an empty range. */
 void *iovec_flat(const IoVec *v, size_t off, size_t bytes);
 
 /* True when every element in the range has address and length multiples of @align. */
 bool iovec_is_aligned(const IoVec *v, size_t off, size_t bytes, size_t align);
-
-/* Vectorised test for all-zero memory, any length and alignment. */
-bool buffer_is_zero(const void *buf, size_t bytes);
 
 #endif
