@@ -16,8 +16,10 @@ typedef struct Qcow2WriteRun {
 
 /* Prepare the next run of a write at @guest_off of at most @bytes: in place, or newly allocated with a pending link. Waits
  * for pending links that touch the same clusters. The run is cut to one host-contiguous piece.
+ * @place: its turn is awaited before anything is allocated; NULL = order does not matter.
  * Returns 0 or -errno (-ENOSPC, -EIO, ...). Context: coroutine, no lock held. */
-int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, Qcow2WriteRun *run);
+int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, BlockPlace *place,
+                                       Qcow2WriteRun *run);
 
 /* Publish the run's clusters in the L2 table and free what they replace (data is written). Wakes waiters.
  * Context: coroutine, no lock held. */

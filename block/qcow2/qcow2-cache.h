@@ -18,7 +18,7 @@ typedef struct Qcow2Cache Qcow2Cache;
 
 /* @file: borrowed. @soft_limit_bytes: at least two tables are kept whatever it says. */
 Qcow2Cache *qcow2_cache_new(BlockNode *file, uint64_t table_bytes, uint64_t soft_limit_bytes);
-void qcow2_cache_free(Qcow2Cache *c); /* dirty tables are dropped: flush before */
+void qcow2_cache_free(Qcow2Cache *c); /* NULL allowed; dirty tables are dropped: flush before */
 
 /* The guard of table contents. No yield while held. */
 void qcow2_cache_lock(Qcow2Cache *c);
@@ -34,15 +34,17 @@ int coroutine_fn qcow2_cache_get(Qcow2Cache *c, uint64_t host_off, void **table)
 /* Pin a zero-filled table for a newly allocated cluster, without reading; dirty from the start. */
 int qcow2_cache_get_new(Qcow2Cache *c, uint64_t host_off, void **table);
 void qcow2_cache_put(Qcow2Cache *c, void **table); /* nulls *@table */
-/* @table is pinned. Context: any, guard held or not needed by the caller's lock. */
+/* @table is pinned and was changed. Context: any, guard not held; _locked: guard held. */
 void qcow2_cache_mark_dirty(Qcow2Cache *c, void *table);
+void qcow2_cache_mark_dirty_locked(Qcow2Cache *c, void *table);
 
 bool qcow2_cache_is_dirty(Qcow2Cache *c);
 bool qcow2_cache_pressure(Qcow2Cache *c);
-/* Write every dirty table (contents copied under the guard), neighbours in one I/O; no sync. A table dirtied again
- * meanwhile stays dirty. On error the tables not written stay dirty. */
+/* Write every dirty table, neighbours in one I/O; no sync. On error the tables not written stay dirty.
+ * Context: coroutine, guard not held; the caller's meta_lock keeps the contents still, so nothing is copied. */
 int coroutine_fn qcow2_cache_write_dirty(Qcow2Cache *c);
-/* Forget the table at @host_off (its cluster was freed), dirty or not; must not be pinned. */
+/* Forget the table at @host_off (its cluster was freed), dirty or not. Who still pins it keeps a stale copy, which is freed
+ * at the last unpin. */
 void qcow2_cache_drop(Qcow2Cache *c, uint64_t host_off);
 /* Forget all clean unpinned tables. */
 void qcow2_cache_drop_clean(Qcow2Cache *c);

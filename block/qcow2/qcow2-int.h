@@ -43,8 +43,9 @@ typedef struct Qcow2Refcounts {
     uint64_t dirty_first, dirty_last; /* entry range when table_dirty */
     uint64_t free_cursor;  /* cluster index: nothing below is free (except pending frees) */
     uint64_t compressed_cursor; /* host byte offset in a partly filled cluster; 0 = none */
-    GArray *pending_frees; /* of Qcow2HostRange: unreferenced in memory, refcount lowered after the next metadata flush */
+    GArray *pending_frees; /* of Qcow2PendingFree: unmapped in memory, refcount lowered after the next metadata flush */
     uint64_t pending_free_bytes;
+    int failed; /* sticky -errno: the header's table pointer on disk is unknown, nothing may be allocated any more */
 } Qcow2Refcounts;
 
 typedef struct Qcow2HostRange { uint64_t host_off, bytes; } Qcow2HostRange;
@@ -99,7 +100,7 @@ typedef struct Qcow2State {
 static inline Qcow2State *qcow2_state(BlockNode *node) { return node->state; }
 
 /* Mark the image corrupt (header write when read-write and @fatal) and print the reason once (section 17). Returns -EIO.
- * Context: coroutine, neither lock held. */
+ * Context: coroutine, l2 guard not held; meta_lock held or not (takes it for the header write when it is not). */
 int coroutine_fn qcow2_mark_corrupt(Qcow2State *s, bool fatal, const char *fmt, ...) G_GNUC_PRINTF(3, 4);
 
 /* Write cluster 0 from s->header as one write (no sync). Context: coroutine, meta_lock held. */
