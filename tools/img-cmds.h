@@ -9,6 +9,8 @@
 #include "util/coroutine.h"
 
 int coroutine_fn img_check(int argc, char **argv);
+int coroutine_fn img_compare(int argc, char **argv);
+int coroutine_fn img_convert(int argc, char **argv);
 int coroutine_fn img_create(int argc, char **argv);
 int coroutine_fn img_info(int argc, char **argv);
 int coroutine_fn img_map(int argc, char **argv);

@@ -1,0 +1,535 @@
+/* SPDX-License-Identifier: MIT */
+/* qemu-img convert: the command line, and what has to be right before a byte is copied. The copy is block/copy. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block/copy.h"
+#include "tools/cmdline.h"
+#include "tools/image-opts.h"
+#include "tools/img-cmds.h"
+#include "tools/report.h"
+#include "util/number.h"
+#include "util/units.h"
+
+#define CONVERT_DEFAULT_WORKERS 8
+#define CONVERT_DEFAULT_SPARSE  4096
+#define CONVERT_MAX_SPARSE      (16 * MIB)
+
+enum {
+    OPT_SOURCE_IMAGE_OPTS = CMDLINE_LONG,
+    OPT_IMAGE_OPTS,
+    OPT_TARGET_IMAGE_OPTS,
+    OPT_TARGET_IS_ZERO,
+    OPT_OBJECT,
+    OPT_BITMAPS,
+    OPT_SKIP_BROKEN,
+    OPT_SALVAGE
+};
+
+static const CmdOption convert_options[] = {
+    {'q', "quiet", NULL, "print nothing but errors"},
+    {'p', "progress", NULL, "show progress"},
+    {'f', "source-format", "SRC_FMT", "format of the sources (probed)"},
+    {OPT_SOURCE_IMAGE_OPTS, "source-image-opts", NULL, "SRC_FILENAMEs are key=value texts (not with -f)"},
+    {OPT_IMAGE_OPTS, "image-opts", NULL, NULL},
+    {'T', "source-cache", "SRC_CACHE", "how the sources are cached (writeback)"},
+    {'U', "force-share", NULL, "open sources that others may be writing"},
+    {'O', "target-format", "TGT_FMT", "format of the target (raw)"},
+    {OPT_TARGET_IMAGE_OPTS, "target-image-opts", NULL, "TGT_FILENAME is a key=value text (needs -n, not with -O)"},
+    {'o', "target-options", "TGT_OPTS", "options of the new target; -o help lists them"},
+    {'c', "compress", NULL, "store compressed clusters (qcow2)"},
+    {'t', "target-cache", "TGT_CACHE", "how the target is cached (unsafe)"},
+    {'B', "backing", "BACKING_FILENAME", "backing file of the target: copy only what differs from it"},
+    {'F', "backing-format", "BACKING_FMT", "format of the backing file"},
+    {'n', "no-create", NULL, "write into an existing target"},
+    {OPT_TARGET_IS_ZERO, "target-is-zero", NULL, "the target reads as zeros already (needs -n)"},
+    {'S', "sparse-size", "SPARSE_SIZE", "shortest run of zeros left out (4k; 0 writes everything)"},
+    {'m', "parallel", "NUM_COROUTINES", "requests in flight, 1 to 16 (8)"},
+    {'W', "oob-writes", NULL, "let clusters be allocated out of order"},
+    {OPT_OBJECT, "object", "OBJDEF", "define a secret"},
+    {'l', "source-snapshot", "SNAPSHOT", "not supported yet"},
+    {'C', "copy-range-offloading", NULL, "not supported yet"},
+    {'r', "rate", "RATE", "not supported yet"},
+    {OPT_BITMAPS, "bitmaps", NULL, "not supported yet"},
+    {OPT_SKIP_BROKEN, "skip-broken-bitmaps", NULL, "not supported yet"},
+    {OPT_SALVAGE, "salvage", NULL, "not supported yet"},
+    {0},
+};
+
+static const CmdHelp convert_help = {
+    .name = "convert",
+    .usage =
+        "[-f SRC_FMT | --source-image-opts] [-T SRC_CACHE] [-U] [-O TGT_FMT | --target-image-opts] [-o TGT_OPTS] [-c] "
+        "[-t TGT_CACHE] [-n [--target-is-zero]] [-B BACKING -F BACKING_FMT] [-S SIZE] [-m N] [-W] [-p] [-q] "
+        "[--object OBJDEF] SRC_FILENAME... TGT_FILENAME",
+    .summary = "Copy one or more images, one after the other, into a target, with another format where wanted.",
+    .opts = convert_options,
+};
+
+typedef struct ConvertArgs {
+    ImgOpenArgs source;
+    const char *target_format; /* NULL = raw */
+    bool target_image_opts;
+    unsigned target_flags; /* cache bits */
+    char *create_options;  /* -o, merged; owned */
+    const char *backing, *backing_format;
+    bool quiet, progress, compressed, no_create, target_is_zero, out_of_order;
+    int64_t sparse_bytes;
+    uint64_t workers;
+} ConvertArgs;
+
+typedef struct Convert {
+    ConvertArgs args;
+    const char *target_name;
+    GPtrArray *sources; /* of BlockNode, open */
+    BlockNode *target;
+    const BlockDriver *driver; /* of a new target */
+    OptDict *options;          /* of a new target */
+    bool created;              /* there is a new target file that is ours to remove */
+} Convert;
+
+static void convert_clear(Convert *c)
+{
+    for (guint i = 0; c->sources && i < c->sources->len; i++) {
+        block_co_close(g_ptr_array_index(c->sources, i));
+    }
+    g_clear_pointer(&c->sources, g_ptr_array_unref);
+    g_clear_pointer(&c->target, block_co_close);
+    g_clear_pointer(&c->options, optdict_free);
+    g_clear_pointer(&c->args.create_options, g_free);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Convert, convert_clear)
+
+/* ---- command line ---------------------------------------------------------------------------------------------- */
+
+static bool parse_sparse(const char *text, int64_t *out)
+{
+    uint64_t value;
+
+    if (number_parse_size(text, &value) != NUMBER_OK) {
+        report_error("Invalid buffer size for sparse output specified: '%s'.", text);
+        return false;
+    }
+    if (value % SECTOR_SIZE || value > CONVERT_MAX_SPARSE) {
+        report_error("Invalid buffer size for sparse output specified. Valid sizes are multiples of %d up to %" PRId64
+                     ". Select 0 to disable sparse detection (fully allocates output).",
+                     SECTOR_SIZE, CONVERT_MAX_SPARSE);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static bool parse_workers(const char *text, uint64_t *out)
+{
+    if (number_parse_uint(text, UINT64_MAX, out) != NUMBER_OK) {
+        report_error("Invalid number of coroutines specified: '%s'.", text);
+        return false;
+    }
+    if (*out < 1 || *out > COPY_MAX_WORKERS) {
+        report_error("Invalid number of coroutines specified. Must be between 1 and %d.", COPY_MAX_WORKERS);
+        return false;
+    }
+    return true;
+}
+
+static bool parse_cache(const char *text, unsigned *flags, const char *what)
+{
+    if (!block_parse_cache_mode(text, flags)) {
+        report_error("Invalid %scache option: %s", what, text);
+        return false;
+    }
+    return true;
+}
+
+static bool refuse_option(int key)
+{
+    for (const CmdOption *o = convert_options; o->key; o++) {
+        if (o->key == key) {
+            report_unsupported("Option '--%s'", o->name);
+        }
+    }
+    return false;
+}
+
+static bool take_flag(ConvertArgs *a, int key)
+{
+    switch (key) {
+    case 'q':
+        a->quiet = true;
+        return true;
+    case 'p':
+        a->progress = true;
+        return true;
+    case OPT_SOURCE_IMAGE_OPTS:
+    case OPT_IMAGE_OPTS:
+        a->source.image_opts = true;
+        return true;
+    case 'U':
+        a->source.force_share = true;
+        return true;
+    case OPT_TARGET_IMAGE_OPTS:
+        a->target_image_opts = true;
+        return true;
+    case 'c':
+        a->compressed = true;
+        return true;
+    case 'n':
+        a->no_create = true;
+        return true;
+    case OPT_TARGET_IS_ZERO:
+        a->target_is_zero = true;
+        return true;
+    case 'W':
+        a->out_of_order = true;
+        return true;
+    default:
+        return refuse_option(key);
+    }
+}
+
+/* One option. False, with a message, on a bad argument. */
+static bool take_option(ConvertArgs *a, int key, const char *arg)
+{
+    switch (key) {
+    case 'f':
+        a->source.format = arg;
+        return true;
+    case 'O':
+        a->target_format = arg;
+        return true;
+    case 'o':
+        img_add_create_options(&a->create_options, arg);
+        return true;
+    case 'B':
+        a->backing = arg;
+        return true;
+    case 'F':
+        a->backing_format = arg;
+        return true;
+    case 'T':
+        return parse_cache(arg, &a->source.cache_flags, "source ");
+    case 't':
+        return parse_cache(arg, &a->target_flags, "");
+    case 'S':
+        return parse_sparse(arg, &a->sparse_bytes);
+    case 'm':
+        return parse_workers(arg, &a->workers);
+    case OPT_OBJECT:
+        return img_add_object(arg);
+    default:
+        return take_flag(a, key);
+    }
+}
+
+/* Combinations that make no sense. */
+static bool check_args(const ConvertArgs *a, int operands)
+{
+    if (a->target_image_opts && !a->no_create) {
+        report_error("--target-image-opts requires use of -n flag");
+    } else if (a->target_is_zero && !a->no_create) {
+        report_error("--target-is-zero requires use of -n flag");
+    } else if (a->no_create && a->create_options) {
+        report_error("-o has no effect when skipping image creation");
+    } else if (a->target_image_opts && a->target_format) {
+        report_error("--image-opts and --format are mutually exclusive");
+    } else if (operands < 2) {
+        report_error("Must specify image file name");
+    } else if (operands > 2 && a->backing) {
+        report_error("Having a backing file for the target makes no sense when concatenating multiple input images");
+    } else {
+        return img_open_args_check(&a->source, "--format");
+    }
+    return false;
+}
+
+/* ---- the target ------------------------------------------------------------------------------------------------ */
+
+static bool preallocates(const OptDict *options)
+{
+    const char *mode = optdict_get(options, "preallocation");
+
+    return mode && strcmp(mode, "off") != 0;
+}
+
+static bool wants_encryption(const OptDict *options)
+{
+    const char *legacy = optdict_get(options, "encryption");
+
+    return optdict_has(options, "encrypt.format") || (legacy && strcmp(legacy, "on") == 0);
+}
+
+/* A backing file may come by -B or by -o. */
+static bool settle_backing(Convert *c)
+{
+    ConvertArgs *a = &c->args;
+
+    if (!a->backing) {
+        a->backing = optdict_get(c->options, "backing_file");
+    } else {
+        optdict_set(c->options, "backing_file", a->backing);
+    }
+    if (a->backing_format) {
+        optdict_set(c->options, "backing_fmt", a->backing_format);
+    }
+    if (a->backing && !optdict_has(c->options, "backing_fmt")) {
+        report_error("Use of backing file requires explicit backing format");
+        return false;
+    }
+    if (a->backing && !block_driver_supports_backing(c->driver)) {
+        report_error("Backing file not supported for file format '%s'", block_driver_name(c->driver));
+        return false;
+    }
+    return true;
+}
+
+/* The options a new target will have; checked as far as that needs no file. */
+static bool prepare_new_target(Convert *c)
+{
+    const char *format = c->args.target_format ? c->args.target_format : "raw";
+    g_autoptr(GError) err = NULL;
+
+    c->driver = img_find_format(format);
+    if (!c->driver) {
+        return false;
+    }
+    if (!block_driver_create_opts(c->driver)) {
+        report_error("Format driver '%s' does not support image creation", format);
+        return false;
+    }
+    c->options = img_parse_create_options(c->driver, c->args.create_options, &err);
+    if (!c->options) {
+        report_gerror(err, "%s", "");
+        return false;
+    }
+    optdict_set_int(c->options, "size", block_copy_total((BlockNode *const *)c->sources->pdata, c->sources->len));
+    if (!settle_backing(c)) {
+        return false;
+    }
+    if (c->args.compressed && !block_driver_supports_compressed(c->driver)) {
+        report_error("Compression not supported for this file format");
+        return false;
+    }
+    if (c->args.compressed && wants_encryption(c->options)) {
+        report_error("Compression and encryption not supported at the same time");
+        return false;
+    }
+    if (c->args.compressed && preallocates(c->options)) {
+        report_error("Compression and preallocation not supported at the same time");
+        return false;
+    }
+    return true;
+}
+
+/* The runtime options that a target created with @options needs: its key. */
+static OptDict *target_open_options(const OptDict *options)
+{
+    static const char *const keys[] = {"key-secret", "encrypt.key-secret"};
+    OptDict *d = optdict_new();
+
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
+        if (optdict_has(options, keys[i])) {
+            optdict_set(d, keys[i], optdict_get(options, keys[i]));
+        }
+    }
+    return d;
+}
+
+static bool coroutine_fn create_target(Convert *c)
+{
+    g_autoptr(GError) err = NULL;
+    const char *format = block_driver_name(c->driver);
+
+    if (!block_co_create(format, c->target_name, c->options, &err)) {
+        report_gerror(err, "%s: error while converting %s: ", c->target_name, format);
+        return false;
+    }
+    c->created = true;
+    g_autoptr(OptDict) open_options = target_open_options(c->options);
+    c->target = block_co_open(c->target_name, format, open_options, c->args.target_flags | BLOCK_OPEN_RDWR, &err);
+    if (!c->target) {
+        report_gerror(err, "Could not open '%s': ", c->target_name);
+    }
+    return c->target != NULL;
+}
+
+static bool coroutine_fn open_existing_target(Convert *c)
+{
+    ImgOpenArgs open = {.format = c->args.target_format,
+                        .image_opts = c->args.target_image_opts,
+                        .cache_flags = c->args.target_flags,
+                        .quiet = c->args.quiet};
+
+    if (!open.image_opts && !open.format) {
+        open.format = "raw";
+    }
+    c->target = img_co_open(&open, c->target_name, BLOCK_OPEN_RDWR);
+    if (!c->target) {
+        return false;
+    }
+    c->driver = block_driver_find(block_node_format(c->target));
+    if (c->args.compressed && !block_driver_supports_compressed(c->driver)) {
+        report_error("Compression not supported for this file format");
+        return false;
+    }
+    if (c->args.compressed && block_node_encrypted(c->target)) {
+        report_error("Compression and encryption not supported at the same time");
+        return false;
+    }
+    if (block_getlength(c->target) < block_copy_total((BlockNode *const *)c->sources->pdata, c->sources->len)) {
+        report_error("output file is smaller than input file");
+        return false;
+    }
+    return true;
+}
+
+/* Does the target say itself that all of it reads as zeros? */
+static bool coroutine_fn target_says_zero(BlockNode *node)
+{
+    int64_t len = block_getlength(node);
+    BlockStatus st;
+
+    for (int64_t pos = 0; pos < len; pos += st.bytes) {
+        if (block_co_status_above(node, NULL, pos, len - pos, &st) < 0 || !(st.flags & BLOCK_STATUS_ZERO)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* May zeros be left out? What was never written to an encrypted target is noise unless its format knows of zeros. */
+static bool coroutine_fn target_is_zero(const Convert *c)
+{
+    if (block_node_backing_name(c->target) || !(c->created || c->args.target_is_zero)) {
+        return false;
+    }
+    return !block_node_encrypted(c->target) || target_says_zero(c->target);
+}
+
+/* ---- the copy -------------------------------------------------------------------------------------------------- */
+
+static bool same_file(const char *a, const char *b)
+{
+    struct stat sa, sb;
+
+    return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* The layer of the source's chain that the target's backing file stands for: the one of that name, else the first
+ * below the source. */
+static BlockNode *find_source_base(const Convert *c)
+{
+    BlockNode *source = g_ptr_array_index(c->sources, 0);
+    BlockNode *base = block_node_backing(c->target);
+
+    for (BlockNode *n = block_node_backing(source); n && base; n = block_node_backing(n)) {
+        if (same_file(block_node_filename(n), block_node_filename(base))) {
+            return n;
+        }
+    }
+    return block_node_backing(source);
+}
+
+static int coroutine_fn copy_all(Convert *c)
+{
+    ConvertArgs *a = &c->args;
+    BlockNode *const *sources = (BlockNode *const *)c->sources->pdata;
+    BlockCopyError where;
+    BlockCopyOptions opts = {
+        .sources = sources,
+        .n_sources = c->sources->len,
+        .target = c->target,
+        .workers = a->workers,
+        .out_of_order = a->out_of_order,
+        .compressed = a->compressed,
+        .target_is_zero = target_is_zero(c),
+        .sparse_bytes = a->sparse_bytes,
+        .target_has_backing = a->backing != NULL,
+        .source_base = a->backing ? find_source_base(c) : NULL,
+    };
+
+    opts.progress = progress_new(a->progress && !a->quiet, block_copy_total(sources, c->sources->len));
+    int ret = block_co_copy(&opts, &where);
+    if (ret == 0) {
+        progress_end(opts.progress);
+        return EXIT_OK;
+    }
+    report_error("error while %s at byte %" PRId64 ": %s", where.writing ? "writing" : "reading", where.offset,
+                 g_strerror(-ret));
+    return EXIT_FAILED;
+}
+
+static bool coroutine_fn open_sources(Convert *c, CmdLine *cmd, int n)
+{
+    c->sources = g_ptr_array_new();
+    for (int i = 0; i < n; i++) {
+        BlockNode *node = img_co_open(&c->args.source, cmdline_operand(cmd, i), 0);
+        if (!node) {
+            return false;
+        }
+        g_ptr_array_add(c->sources, node);
+    }
+    return true;
+}
+
+/* Half an image is worse than none. Devices and links stay. */
+static void remove_target(const char *name)
+{
+    const char *path = g_str_has_prefix(name, "file:") ? name + strlen("file:") : name;
+    struct stat st;
+
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        unlink(path);
+    }
+}
+
+static int coroutine_fn convert(Convert *c)
+{
+    if (!c->args.no_create && !prepare_new_target(c)) {
+        return EXIT_FAILED;
+    }
+    int status = (c->args.no_create ? open_existing_target(c) : create_target(c)) ? copy_all(c) : EXIT_FAILED;
+
+    if (!img_co_close(g_steal_pointer(&c->target))) {
+        status = EXIT_FAILED;
+    }
+    if (status != EXIT_OK && c->created) {
+        remove_target(c->target_name);
+    }
+    return status;
+}
+
+int coroutine_fn img_convert(int argc, char **argv)
+{
+    g_auto(CmdLine) cmd;
+    g_auto(Convert) c = {.args = {.sparse_bytes = CONVERT_DEFAULT_SPARSE,
+                                  .workers = CONVERT_DEFAULT_WORKERS,
+                                  .target_flags = BLOCK_OPEN_NO_FLUSH}};
+    int key;
+
+    cmdline_init(&cmd, &convert_help, argc, argv);
+    while ((key = cmdline_next(&cmd)) >= 0) {
+        if (!take_option(&c.args, key, cmd.arg)) {
+            return EXIT_FAILED;
+        }
+    }
+    if (key == CMDLINE_EXIT) {
+        return cmd.status;
+    }
+    int operands = cmdline_operands(&cmd);
+    if (img_wants_option_help(c.args.create_options)) {
+        const BlockDriver *drv = img_find_format(c.args.target_format ? c.args.target_format : "raw");
+        if (drv) {
+            img_print_option_help(drv, operands > 0);
+        }
+        return drv ? EXIT_OK : EXIT_FAILED;
+    }
+    if (!check_args(&c.args, operands)) {
+        return EXIT_FAILED;
+    }
+    c.target_name = cmdline_operand(&cmd, operands - 1);
+    return open_sources(&c, &cmd, operands - 1) ? convert(&c) : EXIT_FAILED;
+}
