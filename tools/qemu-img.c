@@ -22,6 +22,8 @@ static const ImgCommand commands[] = {
     {"bitmap", NULL, "work on the dirty bitmaps stored in an image"},
     {"check", img_check, "check an image for errors, and repair it"},
     {"commit", NULL, "write an overlay's changes into its backing file"},
+    {"compare", img_compare, "check if two images have the same contents"},
+    {"convert", img_convert, "copy an image, with another format where wanted"},
     {"create", img_create, "make a new image"},
     {"dd", NULL, "copy blocks from one image to another"},
     {"info", img_info, "show facts about an image"},
