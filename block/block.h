@@ -105,6 +105,9 @@ const char *block_node_backing_name(const BlockNode *node);   /* as stored, NULL
 const char *block_node_backing_format(const BlockNode *node); /* as stored, NULL if none */
 /* The backing name made usable from here (relative to the overlay's folder). Caller frees; NULL if none. */
 char *block_node_backing_path(const BlockNode *node);
+/* The same for an image that is not there yet: @backing as an overlay called @overlay will find it. Absolute paths,
+ * "proto:" and json: names stay as they are. Caller frees. */
+char *block_backing_path_from(const char *overlay, const char *backing);
 void *block_node_state(const BlockNode *node); /* driver state; for the driver and its tests */
 
 /* ---- I/O: coroutine, any loop ---------------------------------------------------------------------------------- */
@@ -187,7 +190,11 @@ typedef struct BlockCheckResult {
 /* Details go to stderr as they are found. 0; -ENOTSUP if the format has no check; -errno when it could not be done. */
 int coroutine_fn block_co_check(BlockNode *node, BlockCheckResult *res, unsigned fix);
 
-typedef struct BlockMeasure { uint64_t required, fully_allocated; } BlockMeasure;
+typedef struct BlockMeasure {
+    uint64_t required, fully_allocated;
+    uint64_t bitmaps;  /* for the source's persistent bitmaps */
+    bool has_bitmaps;  /* both formats can hold them: @bitmaps counts, and may be 0 */
+} BlockMeasure;
 /* @node NULL: for a new image of options' "size". */
 bool coroutine_fn block_co_measure(const BlockDriver *drv, const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp);
 
