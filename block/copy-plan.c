@@ -119,7 +119,7 @@ bool copy_plan_next(const CopyPlan *p, size_t pos, size_t window_bytes, CopyRun 
 {
     size_t i = pos / p->unit_bytes;
 
-    if (i >= p->n_units) {
+    if (pos >= window_bytes || i >= p->n_units) {
         return false;
     }
     run->kind = p->units[i];

@@ -2,6 +2,7 @@
 #include "block/copy-plan.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
