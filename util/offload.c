@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* The decision: compare what a job costs with what a hand-over costs, and look at how busy the loop is. */
+#include "util/offload.h"
+
+#include <glib.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "util/event-loop-int.h"
+#include "util/thread-pool-int.h"
+#include "util/thread-pool.h"
+#include "util/trace.h"
+
+enum {
+    PROBES = 9,                      /* round trips measured */
+    PROBE_BUDGET_NS = 600 * 1000,    /* stop measuring then: the loop stands still meanwhile */
+    HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
+    INLINE_FACTOR = 2,               /* cheaper than so many hand-overs: inline */
+    PART_FACTOR = 4,                 /* a part is worth at least so many hand-overs */
+};
+
+/* --- the cost of a hand-over --- */
+
+typedef struct Probe {
+    PoolJob job;
+    pthread_mutex_t lock;
+    pthread_cond_t done_cond;
+    bool done;
+} Probe;
+
+static void run_probe(PoolJob *job)
+{
+    Probe *p = (Probe *)job;
+
+    pthread_mutex_lock(&p->lock);
+    p->done = true;
+    pthread_cond_signal(&p->done_cond);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Nanoseconds of one empty job there and back, -1 without workers. */
+static int64_t probe_once(void)
+{
+    Probe p = {.job.run = run_probe, .lock = PTHREAD_MUTEX_INITIALIZER, .done_cond = PTHREAD_COND_INITIALIZER};
+    int64_t start_ns = clock_monotonic_ns();
+
+    if (!pool_enqueue(&p.job)) {
+        return -1;
+    }
+    pthread_mutex_lock(&p.lock);
+    while (!p.done) {
+        pthread_cond_wait(&p.done_cond, &p.lock);
+    }
+    pthread_mutex_unlock(&p.lock);
+    pthread_cond_destroy(&p.done_cond);
+    pthread_mutex_destroy(&p.lock);
+    return clock_monotonic_ns() - start_ns;
+}
+
+static int compare_ns(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a;
+    int64_t y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static uint64_t measure_handover(void)
+{
+    int64_t ns[PROBES];
+    int64_t start_ns = clock_monotonic_ns();
+    size_t n = 0;
+
+    probe_once(); /* starts a worker */
+    while (n < PROBES && (n == 0 || clock_monotonic_ns() - start_ns < PROBE_BUDGET_NS)) {
+        int64_t probe_ns = probe_once();
+
+        if (probe_ns < 0) {
+            return HANDOVER_DEFAULT_NS;
+        }
+        ns[n++] = probe_ns;
+    }
+    qsort(ns, n, sizeof(ns[0]), compare_ns);
+    return (uint64_t)MAX(ns[n / 2], 1);
+}
+
+uint64_t offload_handover_ns(void)
+{
+    static gsize measured;
+
+    if (g_once_init_enter(&measured)) {
+        gsize ns = (gsize)measure_handover();
+
+        trace(TRACE_UTIL, "handover", "ns=%zu", ns);
+        g_once_init_leave(&measured, ns);
+    }
+    return measured;
+}
+
+/* --- the decision --- */
+
+typedef enum Decision { DECIDE_INLINE, DECIDE_WORKER, DECIDE_SPLIT } Decision;
+
+static const char *const decision_names[] = {"inline", "worker", "split"};
+
+static uint64_t job_cost_ns(const OffloadJob *job)
+{
+    uint64_t ps;
+
+    return __builtin_mul_overflow(job->ps_per_unit, (uint64_t)job->units, &ps) ? UINT64_MAX : ps / 1000;
+}
+
+/* How many threads @job is worth: at most the units it has, the workers that are free plus the caller. */
+static size_t worthwhile_parts(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns)
+{
+    uint64_t parts = MIN((uint64_t)thread_pool_idle() + 1, cost_ns / (PART_FACTOR * handover_ns));
+
+    return (size_t)MIN(parts, (uint64_t)job->units);
+}
+
+/* Other requests of this loop could use the thread while a worker does the job. */
+static bool loop_has_other_work(void)
+{
+    EventLoop *loop = event_loop_current();
+
+    return loop_has_ready(loop) || loop->inflight > 0;
+}
+
+static Decision decide(const OffloadJob *job, uint64_t cost_ns, size_t *parts)
+{
+    uint64_t handover_ns;
+
+    *parts = 1;
+    if (job->mode == OFFLOAD_OFF) {
+        return DECIDE_INLINE;
+    }
+    handover_ns = offload_handover_ns();
+    if (job->mode == OFFLOAD_AUTO && cost_ns < INLINE_FACTOR * handover_ns) {
+        return DECIDE_INLINE;
+    }
+    if (job->mode == OFFLOAD_AUTO && loop_has_other_work()) {
+        return thread_pool_idle() > 0 ? DECIDE_WORKER : DECIDE_INLINE;
+    }
+    *parts = worthwhile_parts(job, cost_ns, handover_ns);
+    if (*parts > 1) {
+        return DECIDE_SPLIT;
+    }
+    *parts = 1;
+    return job->mode == OFFLOAD_ON ? DECIDE_WORKER : DECIDE_INLINE;
+}
+
+/* --- the run --- */
+
+typedef struct OffloadRun {
+    const OffloadJob *job;
+    size_t parts;
+} OffloadRun;
+
+static int run_part(void *arg, size_t i)
+{
+    const OffloadRun *r = arg;
+    const OffloadJob *job = r->job;
+    /* The first units % parts parts have one unit more. */
+    size_t share = job->units / r->parts;
+    size_t rest = job->units % r->parts;
+    size_t first = i * share + MIN(i, rest);
+    size_t count = share + (i < rest);
+
+    trace(TRACE_UTIL, "offload_part", "what=%s first=%zu count=%zu", job->what, first, count);
+    return job->func(job->arg, first, count);
+}
+
+static int run_whole(void *arg)
+{
+    return run_part(arg, 0);
+}
+
+int coroutine_fn offload_run_co(const OffloadJob *job)
+{
+    OffloadRun r = {.job = job};
+    uint64_t cost_ns = job_cost_ns(job);
+    Decision decision;
+
+    if (job->units == 0) {
+        return 0;
+    }
+    decision = decide(job, cost_ns, &r.parts);
+    trace(TRACE_UTIL, "offload", "what=%s units=%zu cost_ns=%" PRIu64 " decision=%s parts=%zu", job->what, job->units,
+          cost_ns, decision_names[decision], r.parts);
+    switch (decision) {
+    case DECIDE_WORKER:
+        return thread_pool_submit_co(run_whole, &r);
+    case DECIDE_SPLIT:
+        return thread_pool_map_co(run_part, &r, r.parts);
+    case DECIDE_INLINE:
+        break;
+    }
+    return run_part(&r, 0);
+}
