@@ -81,10 +81,10 @@ bool img_add_object(const char *text)
     return true;
 }
 
-bool img_parse_cache(const char *mode, unsigned *flags)
+bool img_parse_cache(const char *what, const char *mode, unsigned *flags)
 {
     if (!block_parse_cache_mode(mode, flags)) {
-        report_error("Invalid cache option: %s", mode);
+        report_error("Invalid %s option: %s", what, mode);
         return false;
     }
     return true;
@@ -127,12 +127,22 @@ const BlockDriver *img_find_format(const char *format)
     return drv;
 }
 
-void img_add_create_options(char **all, const char *text)
+bool img_add_create_options(char **all, const char *text)
 {
+    size_t len = strlen(text), commas = 0;
+
+    while (commas < len && text[len - 1 - commas] == ',') {
+        commas++;
+    }
+    if (len == 0 || text[0] == ',' || commas % 2 == 1) {
+        report_error("Invalid option list: %s", text);
+        return false;
+    }
     char *merged = *all ? g_strconcat(*all, ",", text, NULL) : g_strdup(text);
 
     g_free(*all);
     *all = merged;
+    return true;
 }
 
 /* The next element of a key=value text, doubled commas undone; NULL at the end. */
@@ -190,12 +200,28 @@ static OptDesc *tables_joined(const OptDesc *format, const OptDesc *protocol)
     return (OptDesc *)(void *)g_array_free(all, FALSE);
 }
 
+OptDesc *img_create_table(const BlockDriver *drv)
+{
+    const BlockDriver *protocol = block_driver_find("file");
+
+    return tables_joined(block_driver_create_opts(drv), protocol ? block_driver_create_opts(protocol) : NULL);
+}
+
+const BlockDriver *img_find_creatable(const char *format)
+{
+    const BlockDriver *drv = img_find_format(format);
+
+    if (drv && !block_driver_create_opts(drv)) {
+        report_error("Format driver '%s' does not support image creation", format);
+        return NULL;
+    }
+    return drv;
+}
+
 void img_print_option_help(const BlockDriver *drv, bool for_target)
 {
-    const BlockDriver *protocol = for_target ? block_driver_find("file") : NULL;
-    g_autofree OptDesc *table =
-        tables_joined(block_driver_create_opts(drv), protocol ? block_driver_create_opts(protocol) : NULL);
-    g_autofree char *lines = options_help(table);
+    g_autofree OptDesc *all = img_create_table(drv);
+    g_autofree char *lines = options_help(for_target ? all : block_driver_create_opts(drv));
 
     if (for_target) {
         printf("Supported options:\n%s", lines);
@@ -209,8 +235,7 @@ void img_print_option_help(const BlockDriver *drv, bool for_target)
 
 OptDict *img_parse_create_options(const BlockDriver *drv, const char *text, GError **errp)
 {
-    const BlockDriver *protocol = block_driver_find("file");
-    g_autofree OptDesc *table = tables_joined(block_driver_create_opts(drv), block_driver_create_opts(protocol));
+    g_autofree OptDesc *table = img_create_table(drv);
     g_autoptr(OptDict) options = text ? optdict_parse_keyval(text, NULL, errp) : optdict_new();
 
     if (!options || !options_check(options, table, errp)) {

@@ -41,8 +41,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImgNode, img_node_cleanup)
 /* Argument of --object. */
 bool img_add_object(const char *text);
 
-/* Argument of a cache option: the cache bits of *@flags are set anew. */
-bool img_parse_cache(const char *mode, unsigned *flags);
+/* Argument of a cache option: the cache bits of *@flags are set anew. @what: "cache", "source cache". */
+bool img_parse_cache(const char *what, const char *mode, unsigned *flags);
 
 /* Argument of --output of subcommand @cmd. */
 bool img_parse_output(const char *cmd, const char *text, bool *json);
@@ -52,13 +52,19 @@ bool img_parse_size(const char *what, const char *text, int64_t *out);
 
 /* The driver by its format name, or NULL with "Unknown file format 'x'". */
 const BlockDriver *img_find_format(const char *format);
+/* The same for a format that images can be made of. */
+const BlockDriver *img_find_creatable(const char *format);
 
-/* Several -o texts make one. *@all starts as NULL; the caller frees it. Is one asking for help: "help" or "?" alone, or
- * as one of the elements. */
-void img_add_create_options(char **all, const char *text);
+/* Several -o texts make one. *@all starts as NULL; the caller frees it. False, with a message, on an empty list or a
+ * stray comma. */
+bool img_add_create_options(char **all, const char *text);
+/* Is one of the elements "help" or "?". */
 bool img_wants_option_help(const char *all);
 
-/* The create options of @drv's images on stdout; @for_target: a file is named, so those of its protocol too. */
+/* The create options of @drv, then those of the protocol below that it does not have itself. Caller frees the array. */
+OptDesc *img_create_table(const BlockDriver *drv);
+
+/* The create options of a format on stdout; @for_target: a file is named, so those of its protocol too. */
 void img_print_option_help(const BlockDriver *drv, bool for_target);
 
 /* Parse @text (NULL = nothing) as create options of @drv and its protocol; nothing is defaulted. NULL with @errp. */
