@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "crypto/hmac.h"
+
+#include <string.h>
+
+#include "crypto/hash-int.h"
+#include "util/secbuf.h"
+
+enum { IPAD = 0x36, OPAD = 0x5c };
+
+struct HmacKey {
+    const struct nettle_hash *ops;
+    HashAlg alg;
+    HashCtx inner, outer; /* after the padded key's block */
+};
+
+HmacKey *hmac_key_new(HashAlg alg, const void *key, size_t key_len)
+{
+    const struct nettle_hash *ops = hash_ops(alg);
+    HmacKey *k = g_new0(HmacKey, 1);
+    uint8_t pad[HASH_MAX_BLOCK_BYTES] = {0};
+
+    k->ops = ops;
+    k->alg = alg;
+    if (key_len > ops->block_size) {
+        hash_compute(alg, key, key_len, pad);
+    } else if (key_len > 0) {
+        memcpy(pad, key, key_len);
+    }
+    for (size_t i = 0; i < ops->block_size; i++) {
+        pad[i] ^= IPAD;
+    }
+    ops->init(&k->inner);
+    ops->update(&k->inner, ops->block_size, pad);
+    for (size_t i = 0; i < ops->block_size; i++) {
+        pad[i] ^= IPAD ^ OPAD;
+    }
+    ops->init(&k->outer);
+    ops->update(&k->outer, ops->block_size, pad);
+    mem_wipe(pad, sizeof(pad));
+    return k;
+}
+
+void hmac_key_free(HmacKey *k)
+{
+    if (k) {
+        mem_wipe(k, sizeof(*k));
+        g_free(k);
+    }
+}
+
+void hmac_key_digest(const HmacKey *k, const void *a, size_t a_len, const void *b, size_t b_len, uint8_t *out)
+{
+    const struct nettle_hash *ops = k->ops;
+    HashCtx ctx = k->inner;
+    uint8_t digest[HASH_MAX_BYTES];
+
+    ops->update(&ctx, a_len, a);
+    ops->update(&ctx, b_len, b);
+    ops->digest(&ctx, ops->digest_size, digest);
+    ctx = k->outer;
+    ops->update(&ctx, ops->digest_size, digest);
+    ops->digest(&ctx, ops->digest_size, out);
+    mem_wipe(digest, sizeof(digest));
+    mem_wipe(&ctx, sizeof(ctx));
+}
+
+void hmac_key_chain_portable(const HmacKey *k, uint8_t *u, uint8_t *acc, uint64_t count)
+{
+    const struct nettle_hash *ops = k->ops;
+    const size_t len = ops->digest_size, ctx_len = ops->context_size;
+    HashCtx ctx;
+
+    for (uint64_t n = 0; n < count; n++) {
+        memcpy(&ctx, &k->inner, ctx_len);
+        ops->update(&ctx, len, u);
+        ops->digest(&ctx, len, u);
+        memcpy(&ctx, &k->outer, ctx_len);
+        ops->update(&ctx, len, u);
+        ops->digest(&ctx, len, u);
+        for (size_t i = 0; i < len; i++) {
+            acc[i] ^= u[i];
+        }
+    }
+    mem_wipe(&ctx, sizeof(ctx));
+}
+
+void hmac_key_chain(const HmacKey *k, uint8_t *u, uint8_t *acc, uint64_t count)
+{
+    hmac_key_chain_portable(k, u, acc, count);
+}
