@@ -21,8 +21,8 @@ typedef enum CryptoFormat { CRYPTO_FORMAT_QCOW, CRYPTO_FORMAT_LUKS } CryptoForma
 typedef struct CryptoIo {
     int (*read)(void *opaque, uint64_t offset, void *buf, size_t bytes);
     int (*write)(void *opaque, uint64_t offset, const void *buf, size_t bytes);
-    int (*flush)(void *opaque);
-    /* Create only: called once with the header area's length in bytes before the first write. */
+    int (*flush)(void *opaque); /* NULL = not needed */
+    /* Create only: called once with the header area's length in bytes before the first write; NULL = not needed. */
     bool (*reserve)(void *opaque, uint64_t header_bytes, GError **errp);
     void *opaque;
 } CryptoIo;
@@ -40,10 +40,12 @@ CryptoBlock *crypto_block_open(CryptoFormat format, OptDict *options, const char
 
 /* Create a new header with one key slot and open it. @options: the create options without prefix (key-secret,
  * cipher-alg, ...); taken keys are removed. */
-CryptoBlock *crypto_block_create(CryptoFormat format, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp);
+CryptoBlock *crypto_block_create(CryptoFormat format, OptDict *options, const char *prefix, const CryptoIo *io,
+                                 GError **errp);
 
 /* Bytes of header (payload offset) that creating with @options would need; no I/O. False on bad options. */
-bool crypto_block_measure(CryptoFormat format, const OptDict *options, const char *prefix, uint64_t *header_bytes, GError **errp);
+bool crypto_block_measure(CryptoFormat format, const OptDict *options, const char *prefix, uint64_t *header_bytes,
+                          GError **errp);
 
 void crypto_block_free(CryptoBlock *b); /* wipes keys; NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CryptoBlock, crypto_block_free)
@@ -69,7 +71,17 @@ InfoTree *crypto_block_info(const CryptoBlock *b);
 /* "luks" / "aes" probing: true when @buf starts with a LUKS header. */
 bool crypto_luks_probe(const uint8_t *buf, size_t len, unsigned *version);
 
-/* LUKS create options (names without prefix), for tables of drivers; ends with a NULL name. */
+/* LUKS create options as elements of a driver's table, each name behind the literal @prefix ("" or "encrypt."). */
+#define CRYPTO_LUKS_CREATE_OPTS(prefix) \
+    {prefix "key-secret", OPT_TYPE_STR, "ID of the secret that provides the keyslot passphrase"}, \
+    {prefix "cipher-alg", OPT_TYPE_STR, "Name of encryption cipher algorithm"}, \
+    {prefix "cipher-mode", OPT_TYPE_STR, "Name of encryption cipher mode"}, \
+    {prefix "ivgen-alg", OPT_TYPE_STR, "Name of IV generator algorithm"}, \
+    {prefix "ivgen-hash-alg", OPT_TYPE_STR, "Name of IV generator hash algorithm"}, \
+    {prefix "hash-alg", OPT_TYPE_STR, "Name of encryption hash algorithm"}, \
+    {prefix "iter-time", OPT_TYPE_NUM, "Time to spend in PBKDF in milliseconds"}
+
+/* The same without a prefix, ended by a NULL name. */
 extern const OptDesc crypto_luks_create_opts[];
 
 #endif

@@ -11,8 +11,10 @@
 #include "util/optdict.h"
 #include "util/secbuf.h"
 
+#define SECRET_MAX_BYTES (1u << 20) /* of a secret's file or text */
+
 /* Define a secret from the options of one --object (without qom-type): id, data | file, format=raw|base64, keyid, iv.
- * Error texts: command-line sheet, "Secrets". */
+ * A file is taken whole, a newline at its end included. Error texts: command-line sheet, "Secrets". */
 bool secret_add(const OptDict *options, GError **errp);
 
 /* The secret's bytes, a fresh copy the caller frees. NULL: "No secret with id 'x'". */

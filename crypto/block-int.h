@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* The inside of CryptoBlock and what a format provides; for crypto/block*.c and crypto/luks-*.c only. */
+#ifndef QBLOCK_CRYPTO_BLOCK_INT_H
+#define QBLOCK_CRYPTO_BLOCK_INT_H
+
+#include "crypto/block.h"
+#include "crypto/cipher-slots.h"
+
+typedef struct CryptoFormatOps {
+    /* Fill @b: payload_offset, slots (unless CRYPTO_OPEN_NO_IO), state. What is filled on failure is freed by the caller. */
+    bool (*open)(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, uint64_t area_bytes,
+                 unsigned flags, GError **errp);
+    bool (*create)(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp);
+    bool (*measure)(OptDict *options, const char *prefix, uint64_t *header_bytes, GError **errp);
+    InfoTree *(*info)(const CryptoBlock *b);
+    void (*state_free)(void *state); /* NULL: no state */
+} CryptoFormatOps;
+
+/* Fixed after open. */
+struct CryptoBlock {
+    CryptoFormat format;
+    const CryptoFormatOps *ops;
+    uint64_t payload_offset; /* bytes */
+    CipherSlots *slots;      /* NULL: opened without a key */
+    size_t sector_bytes;
+    void *state;             /* the format's */
+};
+
+/* Take "key-secret" out of @options and look it up. "Parameter '<prefix>key-secret' is required for cipher". */
+SecBuf *crypto_block_take_secret(OptDict *options, const char *prefix, GError **errp);
+
+extern const CryptoFormatOps crypto_format_qcow, crypto_format_luks;
+
+#endif

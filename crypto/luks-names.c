@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "crypto/luks-names.h"
+
+#include <string.h>
+
+#include "util/error.h"
+
+#define unsupported(errp, ...) error_set_code(errp, QB_ERROR_UNSUPPORTED, __VA_ARGS__)
+
+static bool parse_hash(const char *name, HashAlg *hash, GError **errp)
+{
+    if (!hash_from_name(name, hash)) {
+        unsupported(errp, "Hash algorithm '%s' not supported", name);
+        return false;
+    }
+    return true;
+}
+
+/* "<ivgen>[:<hash>]". A hash behind a plain rule is legal, kept, and has no effect. */
+static bool parse_ivgen(char *text, LuksAlgs *algs, GError **errp)
+{
+    char *colon = strchr(text, ':');
+
+    if (colon) {
+        *colon = '\0';
+        if (!parse_hash(colon + 1, &algs->sector.ivgen_hash, errp)) {
+            return false;
+        }
+        algs->has_ivgen_hash = true;
+    }
+    if (!ivgen_from_name(text, &algs->sector.ivgen)) {
+        unsupported(errp, "IV generator '%s' not supported", text);
+        return false;
+    }
+    if (ivgen_needs_hash(algs->sector.ivgen) && !colon) {
+        error_set_code(errp, QB_ERROR_CORRUPT, "Missing IV generator hash specification");
+        return false;
+    }
+    return true;
+}
+
+/* "<mode>-<ivgen>[:<hash>]". The kernel's tool writes plain "ecb", which needs no IV rule. */
+static bool parse_mode(const char *stored, LuksAlgs *algs, GError **errp)
+{
+    char text[LUKS_NAME_BYTES];
+    char *dash;
+
+    g_strlcpy(text, stored, sizeof(text));
+    if (!strcmp(text, cipher_mode_name(CIPHER_ECB))) {
+        algs->sector.mode = CIPHER_ECB;
+        algs->sector.ivgen = IVGEN_PLAIN64;
+        return true;
+    }
+    dash = strchr(text, '-');
+    if (!dash) {
+        error_set_code(errp, QB_ERROR_CORRUPT, "Unexpected cipher mode string format '%s'", text);
+        return false;
+    }
+    *dash = '\0';
+    if (!cipher_mode_from_name(text, &algs->sector.mode)) {
+        unsupported(errp, "Cipher mode '%s' not supported", text);
+        return false;
+    }
+    return parse_ivgen(dash + 1, algs, errp);
+}
+
+bool luks_names_parse(const LuksHeader *h, LuksAlgs *algs, GError **errp)
+{
+    size_t key_bytes = h->key_bytes;
+
+    memset(algs, 0, sizeof(*algs));
+    algs->sector.sector_bytes = LUKS_SECTOR_BYTES;
+    if (!parse_mode(h->cipher_mode, algs, errp) || !parse_hash(h->hash_spec, &algs->hash, errp)) {
+        return false;
+    }
+    if (algs->sector.mode == CIPHER_XTS) {
+        key_bytes = key_bytes % 2 ? 0 : key_bytes / 2;
+    }
+    if (!cipher_alg_from_family(h->cipher_name, key_bytes, &algs->sector.cipher)) {
+        unsupported(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", h->cipher_name,
+                    h->key_bytes);
+        return false;
+    }
+    return sector_cipher_check(&algs->sector, errp);
+}
+
+static bool store_name(char *field, const char *text, const char *what, GError **errp)
+{
+    if (strlen(text) >= LUKS_NAME_BYTES) {
+        error_set(errp, "%s '%s' is too long for LUKS header", what, text);
+        return false;
+    }
+    memset(field, 0, LUKS_NAME_BYTES);
+    strcpy(field, text);
+    return true;
+}
+
+bool luks_names_store(const LuksAlgs *algs, LuksHeader *h, GError **errp)
+{
+    const SectorCipherSpec *s = &algs->sector;
+    g_autofree char *mode =
+        g_strdup_printf("%s-%s%s%s", cipher_mode_name(s->mode), ivgen_name(s->ivgen), algs->has_ivgen_hash ? ":" : "",
+                        algs->has_ivgen_hash ? hash_name(s->ivgen_hash) : "");
+
+    return store_name(h->cipher_name, cipher_alg_family(s->cipher), "Cipher name", errp) &&
+           store_name(h->cipher_mode, mode, "Cipher mode", errp) &&
+           store_name(h->hash_spec, hash_name(algs->hash), "Hash name", errp);
+}
