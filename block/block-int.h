@@ -29,6 +29,7 @@ struct BlockDriver {
     size_t state_bytes;          /* of node->state, zeroed before open */
     bool supports_backing;
     bool needs_filename;         /* protocol drivers: takes the option "filename" */
+    bool passthrough;            /* its file child needs no more permissions than its own user asked for (raw, luks) */
     const char *const *strong_open_opts; /* NULL-ended: options that a filename must show as json: when given */
     const OptDesc *open_opts;    /* runtime options; NULL = none of its own */
     const OptDesc *create_opts;  /* NULL = cannot create */
@@ -39,6 +40,8 @@ struct BlockDriver {
     /* Open. Format drivers find their file child in node->file, opened. Take known keys out of @options; what is left is
      * refused by the caller. On failure leave nothing allocated. */
     bool coroutine_fn (*co_open)(BlockNode *node, OptDict *options, unsigned flags, GError **errp);
+    /* Protocols: node->perms or node->unshared changed; take and check the image locks. NULL: passed to node->file. */
+    bool coroutine_fn (*co_set_perms)(BlockNode *node, GError **errp);
     /* Last: everything is flushed down to node->file afterwards. NULL = nothing to do. */
     int coroutine_fn (*co_close)(BlockNode *node);
     /* NULL: format cannot be made. A format driver creates and opens its protocol file by block_create_file(). */
@@ -47,7 +50,7 @@ struct BlockDriver {
     int coroutine_fn (*co_read)(BlockNode *node, const BlockRw *rw);
     int coroutine_fn (*co_write)(BlockNode *node, const BlockRw *rw);  /* NULL = read-only format */
     bool supports_compressed;                                          /* co_write takes BLOCK_REQ_COMPRESSED */
-    unsigned supported_write_flags;                                    /* of FUA, OWN_BUFFER: else emulated/dropped */
+    unsigned supported_write_flags; /* of FUA, OWN_BUFFER (reads too): else emulated/dropped */
     /* -ENOTSUP (or NULL): the io layer writes zero data. */
     int coroutine_fn (*co_write_zeroes)(BlockNode *node, int64_t offset, int64_t bytes, unsigned flags);
     int coroutine_fn (*co_discard)(BlockNode *node, int64_t offset, int64_t bytes); /* NULL / -ENOTSUP: ignored */
@@ -62,11 +65,21 @@ struct BlockDriver {
     bool coroutine_fn (*co_measure)(const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp);
 };
 
+/* What a user of a node does to it, and what it does not let others do: the bits of the image locks (command-line
+ * sheet section 1, "Force share and image locking"). */
+enum { BLOCK_PERM_READ = 1, BLOCK_PERM_WRITE = 2, BLOCK_PERM_WRITE_UNCHANGED = 4, BLOCK_PERM_RESIZE = 8 };
+
+typedef enum BlockDetectZeroes { BLOCK_DETECT_ZEROES_OFF, BLOCK_DETECT_ZEROES_ON, BLOCK_DETECT_ZEROES_UNMAP } BlockDetectZeroes;
+
 struct BlockNode {
     /* fixed after open */
     const BlockDriver *drv;
     void *state;
     unsigned flags;          /* BLOCK_OPEN_* */
+    unsigned perms;          /* BLOCK_PERM_*: what our user does */
+    unsigned unshared;       /* BLOCK_PERM_*: what others must not do meanwhile */
+    bool growable;           /* a format's file: writes past the end extend it, reads past the end give zeros */
+    BlockDetectZeroes detect_zeroes;
     char *filename;          /* display name, see block_node_filename() */
     char *exact_path;        /* protocol nodes: the path; formats: that of their file; NULL if none */
     OptDict *options;        /* as given, after merging; for json: names */

@@ -9,7 +9,7 @@
 
 #include <glib.h>
 #include <stdbool.h>
-#include <stdint.h>
+#include <inttypes.h>
 
 #include "util/coroutine.h"
 #include "util/info-tree.h"
@@ -36,6 +36,7 @@ enum {
     BLOCK_OPEN_NO_LOCK = 1 << 9,      /* take no image locks at all */
     BLOCK_OPEN_NO_EXTERNAL = 1 << 10, /* refuse images that name a backing or data file */
     BLOCK_OPEN_RESIZE = 1 << 11,      /* the caller may truncate: takes the resize permission */
+    BLOCK_OPEN_UNSHARE = 1 << 12,     /* others may neither write nor resize meanwhile (convert's source) */
 };
 
 /* cache mode name -> flags added to *@flags (and cleared: the four cache bits). false if unknown. */
@@ -49,7 +50,6 @@ enum {
     BLOCK_REQ_COMPRESSED = 1 << 3,  /* write: store compressed; whole clusters only */
     BLOCK_REQ_OWN_BUFFER = 1 << 4,  /* the caller owns the memory alone: read may hold ciphertext in it meanwhile,
                                      * write may leave ciphertext in it */
-    BLOCK_REQ_INTERNAL = 1 << 5,    /* issued by the io layer itself for a request already tracked */
 };
 
 /* Placement hook of a write, for callers that want data laid out on disk in the order of their requests while everything

@@ -21,7 +21,7 @@ typedef struct Req {
 
 typedef struct ReqList {
     pthread_mutex_t guard;
-    Req *head;
+    Req *head, *tail; /* in order of arrival */
     unsigned n_serialising;
 } ReqList;
 

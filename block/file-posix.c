@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* The file driver: regular files and devices of the host. Open, length and the driver table. */
+#include "block/file-posix-int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "block/filename.h"
+#include "util/aligned-buf.h"
+#include "util/error.h"
+#include "util/units.h"
+
+#define MAX_DIRECT_ALIGN 4096u
+
+/* ---- options --------------------------------------------------------------------------------------------------- */
+
+/* The event loop's engine does the I/O whatever is asked for here; what the engine named could not do is still refused.
+ */
+static bool check_aio(OptDict *options, unsigned flags, GError **errp)
+{
+    g_autofree char *aio = optdict_take(options, "aio");
+
+    if (!aio || g_str_equal(aio, "threads") || g_str_equal(aio, "io_uring")) {
+        return true;
+    }
+    if (!g_str_equal(aio, "native")) {
+        error_set(errp, "Parameter 'aio' does not accept value '%s'", aio);
+        return false;
+    }
+    if (!(flags & BLOCK_OPEN_DIRECT)) {
+        error_set(errp, "aio=native was specified, but it requires cache.direct=on, which was not specified.");
+        return false;
+    }
+    return true;
+}
+
+static bool take_locking(OptDict *options, FileLockMode *out, GError **errp)
+{
+    g_autofree char *name = optdict_take(options, "locking");
+
+    *out = FILE_LOCK_AUTO;
+    if (name && !file_lock_mode_from_name(name, out)) {
+        error_set(errp, "Parameter 'locking' does not accept value '%s'", name);
+        return false;
+    }
+    return true;
+}
+
+static char *take_filename(OptDict *options, GError **errp)
+{
+    g_autofree char *name = optdict_take(options, "filename");
+
+    if (!name || !*name) {
+        error_set(errp, "The 'file' block driver requires a file name");
+        return NULL;
+    }
+    return g_steal_pointer(&name);
+}
+
+/* ---- open ------------------------------------------------------------------------------------------------------ */
+
+static bool kind_of(const char *path, FileKind *kind, GError **errp)
+{
+    struct stat st;
+
+    *kind = FILE_REGULAR;
+    if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
+        return true; /* open() says what is wrong */
+    }
+    if (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode)) {
+        *kind = S_ISBLK(st.st_mode) ? FILE_BLOCK_DEVICE : FILE_CHAR_DEVICE;
+        return true;
+    }
+    /* Before any open(): that of a pipe would wait for a writer. */
+    error_set(errp, "'file' driver requires '%s' to be a regular file", path);
+    return false;
+}
+
+static int open_retry(const char *path, int oflags)
+{
+    int fd;
+
+    do {
+        fd = open(path, oflags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static bool open_fd(FileState *s, const char *path, unsigned flags, GError **errp)
+{
+    int oflags = flags & BLOCK_OPEN_RDWR ? O_RDWR : O_RDONLY;
+
+    if (!kind_of(path, &s->kind, errp)) {
+        return false;
+    }
+    s->direct = flags & BLOCK_OPEN_DIRECT;
+    s->fd = open_retry(path, oflags | (s->direct ? O_DIRECT : 0));
+    if (s->fd >= 0) {
+        return true;
+    }
+    if (errno == EINVAL && s->direct) {
+        error_set(errp,
+                  "Could not open '%s': the file system does not support O_DIRECT (cache mode none or directsync)",
+                  path);
+    } else {
+        error_set_errno(errp, errno, "Could not open '%s'", path);
+    }
+    return false;
+}
+
+/* The smallest read that O_DIRECT takes, where the kernel does not tell. */
+static uint32_t try_direct_reads(int fd)
+{
+    g_autoaligned buf = aligned_buf_try_new(MAX_DIRECT_ALIGN);
+
+    for (uint32_t align = SECTOR_SIZE; buf && align < MAX_DIRECT_ALIGN; align *= 2) {
+        if (pread(fd, buf, align, 0) >= 0) {
+            return align;
+        }
+    }
+    return MAX_DIRECT_ALIGN;
+}
+
+static void probe_direct_alignment(const FileState *s, BlockLimits *l)
+{
+    l->request_align = l->memory_align = 0;
+#ifdef STATX_DIOALIGN
+    struct statx stx;
+    if (statx(s->fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 && (stx.stx_mask & STATX_DIOALIGN) &&
+        is_power_of_2(stx.stx_dio_offset_align) && stx.stx_dio_offset_align <= MAX_DIRECT_ALIGN &&
+        is_power_of_2(stx.stx_dio_mem_align) && stx.stx_dio_mem_align <= MAX_DIRECT_ALIGN) {
+        l->request_align = stx.stx_dio_offset_align;
+        l->memory_align = stx.stx_dio_mem_align;
+        return;
+    }
+#endif
+    l->request_align = try_direct_reads(s->fd);
+    l->memory_align = l->request_align;
+}
+
+int64_t file_posix_length(const FileState *s)
+{
+    if (s->kind == FILE_BLOCK_DEVICE) {
+        uint64_t bytes;
+        return ioctl(s->fd, BLKGETSIZE64, &bytes) < 0 ? -errno : (int64_t)MIN(bytes, (uint64_t)INT64_MAX);
+    }
+    off_t end = lseek(s->fd, 0, SEEK_END);
+    if (end < 0) {
+        return s->kind == FILE_CHAR_DEVICE ? 0 : -errno;
+    }
+    return end;
+}
+
+static int64_t coroutine_fn file_co_getlength(BlockNode *node)
+{
+    int64_t bytes = file_posix_length(node->state);
+
+    /* What is counted in sectors elsewhere: the part past the end reads as zeros. */
+    return bytes < 0 ? bytes : (int64_t)round_up(MIN(bytes, INT64_MAX - SECTOR_SIZE), SECTOR_SIZE);
+}
+
+static void set_limits(BlockNode *node, const FileState *s)
+{
+    if (s->direct) {
+        probe_direct_alignment(s, &node->limits);
+    }
+    /* fallocate() works on whole pages; smaller holes only cost metadata. */
+    node->limits.discard_align = node->limits.request_align;
+}
+
+static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigned flags, GError **errp)
+{
+    FileState *s = node->state;
+    g_autofree char *path = take_filename(options, errp);
+
+    if (!path || !check_aio(options, flags, errp) || !take_locking(options, &s->locking, errp) ||
+        !open_fd(s, path, flags, errp)) {
+        return false;
+    }
+    if (flags & BLOCK_OPEN_NO_LOCK) {
+        s->locking = FILE_LOCK_OFF;
+    }
+    node->exact_path = g_steal_pointer(&path);
+    set_limits(node, s);
+    return true;
+}
+
+static bool coroutine_fn file_co_set_perms(BlockNode *node, GError **errp)
+{
+    FileState *s = node->state;
+    unsigned unshared = node->flags & BLOCK_OPEN_FORCE_SHARE ? 0 : node->unshared;
+
+    return file_lock_set(s->fd, s->locking, &s->locks, node->perms, unshared, node->exact_path, errp);
+}
+
+static int coroutine_fn file_co_close(BlockNode *node)
+{
+    FileState *s = node->state;
+
+    return close(s->fd) < 0 && errno != EINTR ? -errno : 0; /* the locks go with the descriptor */
+}
+
+static int64_t coroutine_fn file_co_allocated_bytes(BlockNode *node)
+{
+    const FileState *s = node->state;
+    struct stat st;
+
+    return fstat(s->fd, &st) < 0 ? -errno : (int64_t)st.st_blocks * 512;
+}
+
+/* ---- create ---------------------------------------------------------------------------------------------------- */
+
+/* Empty an existing file only once its users have been asked: the locks come before the truncation. */
+static bool empty_file(int fd, const char *path, GError **errp)
+{
+    FileLocks held = {0};
+    struct stat st;
+
+    if (!file_lock_set(fd, FILE_LOCK_AUTO, &held, BLOCK_PERM_WRITE | BLOCK_PERM_RESIZE, BLOCK_PERM_RESIZE, path,
+                       errp)) {
+        return false;
+    }
+    if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0)) {
+        error_set_errno(errp, errno, "Could not create '%s'", path);
+        return false;
+    }
+    return true;
+}
+
+BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp)
+{
+    g_autoptr(OptDict) options = optdict_new();
+    FileKind kind;
+
+    if (!block_filename_to_options(filename, options, errp)) {
+        return NULL;
+    }
+    const char *path = optdict_get(options, "filename");
+    if (!path || !*path || !g_str_equal(optdict_get(options, "driver"), "file")) {
+        error_set(errp, "Protocol of '%s' does not support image creation", filename);
+        return NULL;
+    }
+    if (!kind_of(path, &kind, errp)) {
+        return NULL;
+    }
+    int fd = open_retry(path, O_RDWR | O_CREAT);
+    if (fd < 0) {
+        error_set_errno(errp, errno, "Could not create '%s'", path);
+        return NULL;
+    }
+    bool ok = empty_file(fd, path, errp);
+    close(fd);
+    if (!ok) {
+        return NULL;
+    }
+    BlockNode *node = block_co_open(NULL, NULL, options, BLOCK_OPEN_RDWR | BLOCK_OPEN_RESIZE | BLOCK_OPEN_UNMAP, errp);
+    if (node) {
+        node->growable = true;
+    }
+    return node;
+}
+
+void coroutine_fn block_delete_file(const char *filename)
+{
+    g_autoptr(OptDict) options = optdict_new();
+    struct stat st;
+
+    if (!block_filename_to_options(filename, options, NULL) || !optdict_has(options, "filename")) {
+        return;
+    }
+    const char *path = optdict_get(options, "filename");
+    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
+        unlink(path);
+    }
+}
+
+const BlockDriver block_driver_file = {
+    .format_name = "file",
+    .protocol = "file",
+    .state_bytes = sizeof(FileState),
+    .needs_filename = true,
+    .co_open = file_co_open,
+    .co_set_perms = file_co_set_perms,
+    .co_close = file_co_close,
+    .co_read = file_posix_co_read,
+    .co_write = file_posix_co_write,
+    .supported_write_flags = BLOCK_REQ_OWN_BUFFER,
+    .co_write_zeroes = file_posix_co_write_zeroes,
+    .co_discard = file_posix_co_discard,
+    .co_flush = file_posix_co_flush,
+    .co_status = file_posix_co_status,
+    .co_getlength = file_co_getlength,
+    .co_truncate = file_posix_co_truncate,
+    .co_allocated_bytes = file_co_allocated_bytes,
+};
