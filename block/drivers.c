@@ -5,8 +5,11 @@
 #include "util/error.h"
 
 const BlockDriver *const block_drivers[] = {
+    &block_driver_luks,
     &block_driver_raw,
     &block_driver_file,
+    &block_driver_null_co,
+    &block_driver_null_aio,
     NULL,
 };
 
