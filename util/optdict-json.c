@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* An OptDict back to JSON text, as json: names show it. */
+#include "util/optdict.h"
+
+#include <string.h>
+
+#include "util/info-tree.h"
+
+enum { MAX_NESTING = 64 }; /* keys with more dots keep the rest of them literally */
+
+static InfoTree *scalar_tree(const OptDict *d, const char *key)
+{
+    const char *value = optdict_get(d, key);
+
+    switch (optdict_get_kind(d, key)) {
+    case OPT_INT:
+        return info_number_new(value);
+    case OPT_BOOL:
+        return info_bool_new(strcmp(value, "on") == 0);
+    case OPT_NULL:
+        return info_null_new();
+    default:
+        return info_str_new(value);
+    }
+}
+
+/* Are the first parts of the keys exactly "0", "1", "2", ... in this order? Then it was a list. */
+static bool is_list(GPtrArray *heads)
+{
+    for (guint i = 0; i < heads->len; i++) {
+        g_autofree char *want = g_strdup_printf("%u", i);
+        if (strcmp(g_ptr_array_index(heads, i), want) != 0) {
+            return false;
+        }
+    }
+    return heads->len > 0;
+}
+
+/* The distinct first parts of the keys, in order. */
+static GPtrArray *key_heads(const OptDict *d, int depth)
+{
+    GPtrArray *heads = g_ptr_array_new_with_free_func(g_free);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+
+    for (size_t i = 0; i < optdict_size(d); i++) {
+        const char *key = optdict_key_at(d, i);
+        size_t bytes = depth < MAX_NESTING ? strcspn(key, ".") : strlen(key);
+        char *head = g_strndup(key, bytes);
+        if (g_hash_table_add(seen, head)) {
+            g_ptr_array_add(heads, head);
+        } else {
+            g_free(head);
+        }
+    }
+    return heads;
+}
+
+static InfoTree *dict_tree(OptDict *d, int depth)
+{
+    g_autoptr(GPtrArray) heads = key_heads(d, depth);
+    bool as_list = is_list(heads);
+    InfoTree *t = as_list ? info_array_new() : info_object_new();
+
+    for (guint i = 0; i < heads->len; i++) {
+        const char *head = g_ptr_array_index(heads, i);
+        g_autofree char *prefix = g_strconcat(head, ".", NULL);
+        g_autoptr(OptDict) group = depth < MAX_NESTING ? optdict_take_prefix(d, prefix) : optdict_new();
+        /* A key that is a value and a group at once (refused by every consumer) shows as the group. */
+        InfoTree *child = optdict_size(group) > 0 ? dict_tree(group, depth + 1) : scalar_tree(d, head);
+        if (as_list) {
+            info_append(t, child);
+        } else {
+            info_set(t, head, child);
+        }
+    }
+    return t;
+}
+
+char *optdict_to_json(const OptDict *d)
+{
+    g_autoptr(OptDict) work = optdict_copy(d);
+    g_autoptr(InfoTree) t = optdict_size(d) > 0 ? dict_tree(work, 0) : info_object_new();
+
+    info_sort_hash_order(t);
+    return info_to_json(t, true);
+}
