@@ -27,6 +27,18 @@ int coroutine_fn qcow2_write_run_link(Qcow2State *s, Qcow2WriteRun *run);
 /* Give the run's clusters back after a failed write. Wakes waiters. */
 void coroutine_fn qcow2_write_run_abort(Qcow2State *s, Qcow2WriteRun *run);
 
+/* Take and release meta_lock; @why shows in traces. Context: coroutine. */
+void coroutine_fn qcow2_meta_lock(Qcow2State *s, const char *why);
+void coroutine_fn qcow2_meta_unlock(Qcow2State *s, const char *why);
+
+/* Before anything is allocated or unmapped: flush when dirty tables or pending frees fill their limits, set the dirty bit of
+ * lazy refcounts. 0 or -errno. Context: coroutine, meta_lock held. */
+int coroutine_fn qcow2_prepare_change_locked(Qcow2State *s);
+
+/* Put a link in flight, end it (wakes who waits for it). Context: meta_lock held. */
+void qcow2_link_begin_locked(Qcow2State *s, Qcow2Link *link);
+void qcow2_link_end_locked(Qcow2State *s, Qcow2Link *link);
+
 /* Wait until no pending link touches [@guest_off, +@bytes). Context: coroutine, meta_lock held (dropped while waiting);
  * true if it waited: the caller looks again. */
 bool coroutine_fn qcow2_links_wait_locked(Qcow2State *s, uint64_t guest_off, uint64_t bytes);

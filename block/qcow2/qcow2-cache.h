@@ -28,6 +28,9 @@ void qcow2_cache_unlock(Qcow2Cache *c);
  * Context: any, guard held. */
 void *qcow2_cache_peek_locked(Qcow2Cache *c, uint64_t host_off);
 
+/* Is the table at @host_off cached or being read? Context: any, guard held. */
+bool qcow2_cache_contains_locked(Qcow2Cache *c, uint64_t host_off);
+
 /* Pin the table at @host_off, reading it on a miss. 0 and *@table; -ENOMEM, or errno of the read. Unpin with _put.
  * Context: coroutine, guard not held; yields on a miss. */
 int coroutine_fn qcow2_cache_get(Qcow2Cache *c, uint64_t host_off, void **table);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* State of an open qcow2 image, grouped by guard. For block/qcow2/ only.
  *
- * Two locks, in this order: meta_lock, then the l2 cache's guard.
+ * Two locks, in this order: meta_lock, then the l2 cache's guard. (The refblock cache has a guard of its own, taken last.)
  *  - meta_lock (CoMutex): allocation, refcounts, linking, metadata write-out. Never held across guest data I/O, a cipher or
  *    a compressor. May be held across metadata I/O.
  *  - l2 guard (plain mutex in the l2 cache, qcow2_cache_lock()): contents of cached L2 tables and of the L1 array, and
  *    the list of readers. Held for microseconds, never across a yield. Lookups of cached tables take only this one, so they
- *    wait for no other request's I/O. L1/L2 contents change only with both held.
+ *    wait for no other request's I/O. L1/L2 contents and the refcount table change only with both held.
  *
  * Write-order invariants, kept by qcow2-flush.c and named in tests:
  *  I1 a refcount is on disk (stable) before any L2, L1 or table entry that relies on it;
@@ -35,11 +35,15 @@ typedef struct Qcow2L1 {
     bool any_dirty;
 } Qcow2L1;
 
-/* Refcount table and cursor. Guard: meta_lock. */
+/* Host bytes whose mapping is gone in memory; kind: Qcow2FreeKind. */
+typedef struct Qcow2PendingFree { uint64_t host_off, bytes; int kind; } Qcow2PendingFree;
+
+/* Refcount table and cursor. Guard: meta_lock; table, entries and host_off are switched with the l2 guard held too. */
 typedef struct Qcow2Refcounts {
     uint64_t *table;     /* host byte order; entries */
     uint64_t entries, host_off;
     bool table_dirty;
+    bool blocks_unsynced; /* blocks were written since the last sync */
     uint64_t dirty_first, dirty_last; /* entry range when table_dirty */
     uint64_t free_cursor;  /* cluster index: nothing below is free (except pending frees) */
     uint64_t compressed_cursor; /* host byte offset in a partly filled cluster; 0 = none */
@@ -47,8 +51,6 @@ typedef struct Qcow2Refcounts {
     uint64_t pending_free_bytes;
     int failed; /* sticky -errno: the header's table pointer on disk is unknown, nothing may be allocated any more */
 } Qcow2Refcounts;
-
-typedef struct Qcow2HostRange { uint64_t host_off, bytes; } Qcow2HostRange;
 
 /* An allocation whose data is in flight, not yet linked. On the writer's stack. Guard: meta_lock. */
 typedef struct Qcow2Link {
@@ -95,6 +97,7 @@ typedef struct Qcow2State {
     _Atomic bool corrupt_said; /* non-fatal message printed once */
     _Atomic bool data_unsynced; /* guest data was written to newly allocated clusters since the last sync of s->data */
     _Atomic unsigned next_req;  /* request numbers for traces */
+    _Atomic int file_sparse;    /* has the file many holes? 0 not looked yet, 1 yes, -1 no; see qcow2-status.c */
 } Qcow2State;
 
 static inline Qcow2State *qcow2_state(BlockNode *node) { return node->state; }

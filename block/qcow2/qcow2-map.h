@@ -22,8 +22,8 @@ typedef struct Qcow2Map {
 
 /* Find where a guest range lives.
  * @guest_off, @bytes: guest bytes, any alignment; *@bytes is cut to the run found (same kind, contiguous, same copied).
- * @reader: when not NULL and the run is compressed or not copied, registered atomically with the lookup; the caller ends
- *          it by qcow2_reader_end(). Check reader->bytes != 0.
+ * @reader: when not NULL and the run is compressed or not copied, registered atomically with the lookup (else its bytes are
+ *          0); the caller ends it by qcow2_reader_end(), which is a no-op for bytes 0.
  * Returns:  0; -EIO if a table is corrupt (the image is marked so); -ENOMEDIUM on a corrupt image; errno of a table read.
  * Context:  coroutine, no lock held (meta_lock may be held when @reader is NULL); yields on a cache miss. */
 int coroutine_fn qcow2_lookup(Qcow2State *s, uint64_t guest_off, uint64_t *bytes, Qcow2Map *map, Qcow2Reader *reader);
@@ -37,6 +37,15 @@ void qcow2_l1_free(Qcow2State *s);
 /* At least @entries; switches the header (I5). Context: coroutine, meta_lock held. */
 int coroutine_fn qcow2_l1_grow_locked(Qcow2State *s, uint64_t entries);
 int coroutine_fn qcow2_l1_write_dirty_locked(Qcow2State *s);
+/* Change an entry, in memory. Context: meta_lock held, l2 guard not. */
+void qcow2_l1_set_entry_locked(Qcow2State *s, uint64_t idx, uint64_t entry);
+
+/* --- L2 --- */
+/* Kind of an L2 entry (the zero flag exists since version 3). */
+Qcow2Kind qcow2_entry_kind(const Qcow2State *s, uint64_t entry);
+/* Note that what @entry maps is unmapped now: its host clusters are freed by the rules of qcow2-clusters.
+ * @kind: Qcow2FreeKind. Context: coroutine, meta_lock held, l2 guard not. */
+void coroutine_fn qcow2_entry_free_locked(Qcow2State *s, uint64_t entry, int kind);
 
 /* Pin the L2 table that maps @guest_off for writing: allocates it, or copies a shared one. -errno.
  * Context: coroutine, meta_lock held. */

@@ -8,9 +8,15 @@
 
 enum { LEVEL = 3 };
 
-static void cctx_free(void *opaque) { ZSTD_freeCCtx(opaque); }
+static void cctx_free(void *opaque)
+{
+    ZSTD_freeCCtx(opaque);
+}
 
-static void dctx_free(void *opaque) { ZSTD_freeDCtx(opaque); }
+static void dctx_free(void *opaque)
+{
+    ZSTD_freeDCtx(opaque);
+}
 
 static GPrivate cctx_key = G_PRIVATE_INIT(cctx_free);
 static GPrivate dctx_key = G_PRIVATE_INIT(dctx_free);

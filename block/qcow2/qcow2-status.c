@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+
+#include "block/qcow2/qcow2-io.h"
+#include "block/qcow2/qcow2-map.h"
+
+/* Flags of a run; see sections 6, 7 and 9 of the qcow2 sheet and field cases F08, F28. */
+static unsigned status_flags(const Qcow2State *s, const Qcow2Map *map)
+{
+    switch (map->kind) {
+    case QCOW2_KIND_UNALLOCATED:
+        return 0;
+    case QCOW2_KIND_ZERO_PLAIN:
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_ZERO;
+    case QCOW2_KIND_ZERO_ALLOC:
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_ZERO | BLOCK_STATUS_OFFSET;
+    case QCOW2_KIND_NORMAL:
+        /* Encrypted data is not stored raw, so it has no offset that anybody could read at. */
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | (s->node->encrypted ? 0 : BLOCK_STATUS_OFFSET);
+    case QCOW2_KIND_COMPRESSED:
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | BLOCK_STATUS_COMPRESSED;
+    }
+    g_assert_not_reached();
+}
+
+/* Preallocated clusters are mapped but were never written: then the file's holes tell where zeros are. An ordinary file
+ * has none worth a system call per run, so ask once whether a tenth of it is missing. */
+static bool coroutine_fn file_has_holes(Qcow2State *s)
+{
+    if (s->file_sparse == 0) {
+        int64_t stored = block_co_allocated_bytes(s->data), length = block_getlength(s->data);
+        s->file_sparse = stored >= 0 && length > 0 && stored < length - length / 10 ? 1 : -1;
+    }
+    return s->file_sparse > 0;
+}
+
+/* Does the run of @next, @at bytes on, belong to the run of @map? */
+static bool continues(const Qcow2Map *map, unsigned flags, uint64_t at, const Qcow2Map *next, unsigned next_flags)
+{
+    return flags == next_flags && (!(flags & BLOCK_STATUS_OFFSET) || next->host_off == map->host_off + at);
+}
+
+int coroutine_fn qcow2_co_status(BlockNode *node, int64_t guest_off, int64_t bytes, BlockStatus *st)
+{
+    Qcow2State *s = qcow2_state(node);
+    uint64_t done = bytes;
+    Qcow2Map map;
+    int ret = qcow2_lookup(s, guest_off, &done, &map, NULL);
+
+    if (ret < 0) {
+        return ret;
+    }
+    unsigned flags = status_flags(s, &map);
+    while (done < (uint64_t)bytes) {
+        uint64_t n = bytes - done;
+        Qcow2Map next;
+        /* An error is the business of the query that starts there. */
+        if (qcow2_lookup(s, guest_off + done, &n, &next, NULL) < 0 ||
+            !continues(&map, flags, done, &next, status_flags(s, &next))) {
+            break;
+        }
+        done += n;
+    }
+    bool plain_data = (flags & BLOCK_STATUS_DATA) && (flags & BLOCK_STATUS_OFFSET);
+    st->flags = flags | (plain_data && file_has_holes(s) ? BLOCK_STATUS_RECURSE : 0);
+    st->bytes = done;
+    st->host_off = flags & BLOCK_STATUS_OFFSET ? map.host_off : 0;
+    st->file = s->data;
+    return 0;
+}
