@@ -10,6 +10,8 @@ const BlockDriver *const block_drivers[] = {
     &block_driver_file,
     &block_driver_null_co,
     &block_driver_null_aio,
+    &block_driver_fault,
+    &block_driver_record,
     NULL,
 };
 
