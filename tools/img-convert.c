@@ -454,7 +454,10 @@ static int coroutine_fn copy_all(Convert *c)
     opts.progress = progress_new(a->progress && !a->quiet, block_copy_total(sources, c->sources->len));
     int ret = block_co_copy(&opts, &where);
     if (ret == 0) {
-        progress_end(opts.progress);
+        progress_done(opts.progress);
+    }
+    progress_end(opts.progress);
+    if (ret == 0) {
         return EXIT_OK;
     }
     report_error("error while %s at byte %" PRId64 ": %s", where.writing ? "writing" : "reading", where.offset,
