@@ -18,7 +18,7 @@ void reqlist_destroy(ReqList *l)
 
 static bool reqs_conflict(const Req *a, const Req *b)
 {
-    if (!a->serialising && !b->serialising) {
+    if ((!a->serialising && !b->serialising) || a->bytes == 0 || b->bytes == 0) {
         return false;
     }
     /* Neither sum overflows: offset + bytes is at most INT64_MAX, checked at the edge. */
