@@ -45,11 +45,10 @@ static GPtrArray *key_heads(const OptDict *d, int depth)
     for (size_t i = 0; i < optdict_size(d); i++) {
         const char *key = optdict_key_at(d, i);
         size_t bytes = depth < MAX_NESTING ? strcspn(key, ".") : strlen(key);
-        char *head = g_strndup(key, bytes);
-        if (g_hash_table_add(seen, head)) {
-            g_ptr_array_add(heads, head);
-        } else {
-            g_free(head);
+        g_autofree char *head = g_strndup(key, bytes);
+        if (!g_hash_table_contains(seen, head)) {
+            g_hash_table_add(seen, head);
+            g_ptr_array_add(heads, g_steal_pointer(&head));
         }
     }
     return heads;
