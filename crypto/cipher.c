@@ -5,6 +5,9 @@
 
 #include "crypto/cipher-int.h"
 #include "crypto/init.h"
+#ifdef __x86_64__
+#include "crypto/cipher-vector.h"
+#endif
 #include "util/error.h"
 #include "util/trace.h"
 
@@ -33,8 +36,10 @@ static const char *const mode_names[CIPHER_MODE_COUNT] = {
 
 /* Best first. */
 static const CipherDriver *const rows[] = {
-    &cipher_driver_gnutls,
-    &cipher_driver_nettle,
+#ifdef __x86_64__
+    &cipher_driver_vector_avx512, &cipher_driver_vector_avx2, &cipher_driver_vector_aesni,
+#endif
+    &cipher_driver_gnutls,        &cipher_driver_nettle,
 };
 
 static bool row_passed[G_N_ELEMENTS(rows)]; /* written once, inside crypto_init() */

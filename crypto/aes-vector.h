@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* AES over runs of sectors, written once for every vector width; included by each cipher-vector-<isa>.c, never otherwise.
+ *
+ * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one) and VEC_FN (its target attribute), and
+ * these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part (the first n lanes),
+ * vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc, vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b)
+ * (last lane of a, then all but the last of b), vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and
+ * vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
+ *
+ * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
+ * registers. No branch and no address depends on data or key. */
+
+enum { GROUP = 8, GROUP_BLOCKS = GROUP * VEC_LANES, VEC_BYTES = VEC_LANES * AES_BLOCK_BYTES, GROUP_BYTES = GROUP * VEC_BYTES };
+
+/* Written out, so that array elements are registers whatever the compiler thinks of loops. */
+#define EACH(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+
+#define ENC_STEP(i) x[i] = vec_aesenc(x[i], k);
+#define ENC_LAST(i) x[i] = vec_aesenclast(x[i], k);
+#define DEC_STEP(i) x[i] = vec_aesdec(x[i], k);
+#define DEC_LAST(i) x[i] = vec_aesdeclast(x[i], k);
+#define XOR_KEY(i)  x[i] = vec_xor(x[i], k);
+
+VEC_FN void encrypt_group(const AesKeys *keys, VEC x[static GROUP])
+{
+    VEC k = vec_broadcast(keys->enc[0]);
+
+    EACH(XOR_KEY)
+    for (int r = 1; r < keys->rounds; r++) {
+        k = vec_broadcast(keys->enc[r]);
+        EACH(ENC_STEP)
+    }
+    k = vec_broadcast(keys->enc[keys->rounds]);
+    EACH(ENC_LAST)
+}
+
+VEC_FN void decrypt_group(const AesKeys *keys, VEC x[static GROUP])
+{
+    VEC k = vec_broadcast(keys->dec[0]);
+
+    EACH(XOR_KEY)
+    for (int r = 1; r < keys->rounds; r++) {
+        k = vec_broadcast(keys->dec[r]);
+        EACH(DEC_STEP)
+    }
+    k = vec_broadcast(keys->dec[keys->rounds]);
+    EACH(DEC_LAST)
+}
+
+VEC_FN VEC encrypt_one(const AesKeys *keys, VEC x)
+{
+    x = vec_xor(x, vec_broadcast(keys->enc[0]));
+    for (int r = 1; r < keys->rounds; r++) {
+        x = vec_aesenc(x, vec_broadcast(keys->enc[r]));
+    }
+    return vec_aesenclast(x, vec_broadcast(keys->enc[keys->rounds]));
+}
+
+VEC_FN VEC decrypt_one(const AesKeys *keys, VEC x)
+{
+    x = vec_xor(x, vec_broadcast(keys->dec[0]));
+    for (int r = 1; r < keys->rounds; r++) {
+        x = vec_aesdec(x, vec_broadcast(keys->dec[r]));
+    }
+    return vec_aesdeclast(x, vec_broadcast(keys->dec[keys->rounds]));
+}
+
+#define LOAD(i)  x[i] = vec_load(in + (i) * VEC_BYTES);
+#define STORE(i) vec_store(out + (i) * VEC_BYTES, x[i]);
+
+/* @blocks independent blocks, in place or disjoint. */
+VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, const uint8_t *in, uint8_t *out, size_t blocks)
+{
+    VEC x[GROUP];
+
+    for (; blocks >= GROUP_BLOCKS; blocks -= GROUP_BLOCKS, in += GROUP_BYTES, out += GROUP_BYTES) {
+        EACH(LOAD)
+        if (encrypt) {
+            encrypt_group(keys, x);
+        } else {
+            decrypt_group(keys, x);
+        }
+        EACH(STORE)
+    }
+    while (blocks > 0) {
+        size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
+        VEC v = vec_load_part(in, n);
+
+        v = encrypt ? encrypt_one(keys, v) : decrypt_one(keys, v);
+        vec_store_part(out, v, n);
+        blocks -= n;
+        in += n * AES_BLOCK_BYTES;
+        out += n * AES_BLOCK_BYTES;
+    }
+}
+
+#define XOR_TWEAK(i) x[i] = vec_xor(x[i], t[i]);
+
+/* One sector of @bytes whose first tweak (already encrypted) is @tweak. */
+VEC_FN void xts_sector(const AesKeys *keys, bool encrypt, const uint8_t *tweak, const uint8_t *in, uint8_t *out, size_t bytes)
+{
+    VEC x[GROUP], t[GROUP];
+
+    vec_first_tweaks(t, tweak);
+    for (; bytes >= GROUP_BYTES; bytes -= GROUP_BYTES, in += GROUP_BYTES, out += GROUP_BYTES) {
+        EACH(LOAD)
+        EACH(XOR_TWEAK)
+        if (encrypt) {
+            encrypt_group(keys, x);
+        } else {
+            decrypt_group(keys, x);
+        }
+        EACH(XOR_TWEAK)
+        EACH(STORE)
+        if (bytes > GROUP_BYTES) {
+            vec_next_tweaks(t);
+        }
+    }
+    for (size_t i = 0, blocks = bytes / AES_BLOCK_BYTES; blocks > 0; i++) {
+        size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
+        VEC v = vec_xor(vec_load_part(in + i * VEC_BYTES, n), t[i]);
+
+        v = encrypt ? encrypt_one(keys, v) : decrypt_one(keys, v);
+        vec_store_part(out + i * VEC_BYTES, vec_xor(v, t[i]), n);
+        blocks -= n;
+    }
+}
+
+#define LOAD_CBC(i)                                                                                                    \
+    x[i] = vec_load(in + (i) * VEC_BYTES);                                                                             \
+    before[i] = vec_chain(last, x[i]);                                                                                 \
+    last = x[i];
+#define XOR_BEFORE(i) x[i] = vec_xor(x[i], before[i]);
+
+/* Ciphertext is read, and what the next group needs of it kept, before plaintext is stored over it. */
+VEC_FN void cbc_decrypt_sector(const AesKeys *keys, const uint8_t *iv, const uint8_t *in, uint8_t *out, size_t bytes)
+{
+    VEC x[GROUP], before[GROUP], last = vec_broadcast(iv);
+
+    for (; bytes >= GROUP_BYTES; bytes -= GROUP_BYTES, in += GROUP_BYTES, out += GROUP_BYTES) {
+        EACH(LOAD_CBC)
+        decrypt_group(keys, x);
+        EACH(XOR_BEFORE)
+        EACH(STORE)
+    }
+    for (size_t blocks = bytes / AES_BLOCK_BYTES; blocks > 0;) {
+        size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
+        VEC c = vec_load_part(in, n);
+
+        vec_store_part(out, vec_xor(decrypt_one(keys, c), vec_chain(last, c)), n);
+        last = c;
+        blocks -= n;
+        in += n * AES_BLOCK_BYTES;
+        out += n * AES_BLOCK_BYTES;
+    }
+}
+
+/* The driver's entries. XTS tweaks of a whole run are encrypted in one go, in the IV array itself. */
+VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
+{
+    const VectorCtx *ctx = opaque;
+
+    switch (ctx->mode) {
+    case CIPHER_ECB:
+        ecb_blocks(&ctx->data, true, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
+        return 0;
+    case CIPHER_CBC:
+        return vector_cbc_encrypt(ctx, ivs, sector_bytes, count, in, out);
+    default:
+        ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
+        for (size_t i = 0; i < count; i++) {
+            xts_sector(&ctx->data, true, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+        }
+        return 0;
+    }
+}
+
+VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
+{
+    const VectorCtx *ctx = opaque;
+
+    switch (ctx->mode) {
+    case CIPHER_ECB:
+        ecb_blocks(&ctx->data, false, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
+        return 0;
+    case CIPHER_CBC:
+        for (size_t i = 0; i < count; i++) {
+            cbc_decrypt_sector(&ctx->data, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+        }
+        return 0;
+    default:
+        ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
+        for (size_t i = 0; i < count; i++) {
+            xts_sector(&ctx->data, false, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+        }
+        return 0;
+    }
+}

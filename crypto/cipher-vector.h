@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* What the vector AES rows share: the keyed context and the serial mode. For crypto/cipher-vector*.c only; x86-64 only. */
+#ifndef QBLOCK_CRYPTO_CIPHER_VECTOR_H
+#define QBLOCK_CRYPTO_CIPHER_VECTOR_H
+
+#include "crypto/aes-keys.h"
+#include "crypto/cipher-int.h"
+
+/* Read only once made. */
+typedef struct VectorCtx {
+    AesKeys data, tweak; /* tweak: xts only */
+    CipherMode mode;
+} VectorCtx;
+
+bool vector_supports(CipherAlg alg, CipherMode mode); /* aes in ecb, cbc, xts */
+void *vector_ctx_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len, GError **errp);
+void vector_ctx_free(void *ctx);
+
+/* CBC encryption is serial inside a sector, so sectors run side by side; 16-byte registers already saturate the CPU. */
+int vector_cbc_encrypt(const VectorCtx *ctx, const uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,
+                       uint8_t *out);
+
+extern const CipherDriver cipher_driver_vector_avx512, cipher_driver_vector_avx2, cipher_driver_vector_aesni;
+
+#endif
