@@ -7,10 +7,9 @@
 
 #include "util/secbuf.h"
 
-#define AESNI        __attribute__((target("aes,sse4.1")))
-#define AESNI_INLINE static inline __attribute__((always_inline, target("aes,sse4.1")))
+#define AESNI __attribute__((target("aes,sse4.1")))
 
-enum { MAX_LANES = 8 }; /* sectors side by side: hides the latency of the AES instructions */
+enum { LANES = 8 }; /* sectors side by side: hides the latency of the AES instructions */
 
 bool vector_supports(CipherAlg alg, CipherMode mode)
 {
@@ -38,52 +37,51 @@ void vector_ctx_free(void *opaque)
     free(opaque);
 }
 
-/* @lanes (a constant at each call) sectors at once. */
-AESNI_INLINE void cbc_encrypt_lanes(const AesKeys *keys, int lanes, const uint8_t *ivs, size_t sector_bytes,
+/* Written out, so that array elements are registers whatever the compiler thinks of loops. */
+#define EACH_LANE(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+
+#define LANE_IV(i)    x[i] = _mm_loadu_si128((const __m128i *)(ivs + lane[i] * CIPHER_IV_BYTES));
+#define LANE_LOAD(i)  x[i] = _mm_xor_si128(x[i], _mm_loadu_si128((const __m128i *)(in + lane[i] * sector_bytes + pos)));
+#define LANE_XOR(i)   x[i] = _mm_xor_si128(x[i], k);
+#define LANE_ENC(i)   x[i] = _mm_aesenc_si128(x[i], k);
+#define LANE_LAST(i)  x[i] = _mm_aesenclast_si128(x[i], k);
+#define LANE_STORE(i) _mm_storeu_si128((__m128i *)(out + lane[i] * sector_bytes + pos), x[i]);
+
+/* Up to LANES sectors. Where there are fewer, the spare lanes do the last one again: its plaintext is read before any
+ * of them stores, and they all store the same. That costs nothing, for a single lane waits as long for its latencies.
+ */
+AESNI static void cbc_encrypt_lanes(const AesKeys *keys, size_t sectors, const uint8_t *ivs, size_t sector_bytes,
                                     const uint8_t *in, uint8_t *out)
 {
     const __m128i *rk = (const __m128i *)keys->enc;
-    __m128i x[MAX_LANES];
+    __m128i x[LANES], k;
+    size_t lane[LANES];
 
-    for (int i = 0; i < lanes; i++) {
-        x[i] = _mm_loadu_si128((const __m128i *)(ivs + i * CIPHER_IV_BYTES));
+    for (size_t i = 0; i < LANES; i++) {
+        lane[i] = MIN(i, sectors - 1);
     }
+    EACH_LANE(LANE_IV)
     for (size_t pos = 0; pos < sector_bytes; pos += AES_BLOCK_BYTES) {
-        for (int i = 0; i < lanes; i++) {
-            __m128i plain = _mm_loadu_si128((const __m128i *)(in + i * sector_bytes + pos));
-            x[i] = _mm_xor_si128(_mm_xor_si128(x[i], plain), rk[0]);
-        }
+        EACH_LANE(LANE_LOAD)
+        k = rk[0];
+        EACH_LANE(LANE_XOR)
         for (int r = 1; r < keys->rounds; r++) {
-            for (int i = 0; i < lanes; i++) {
-                x[i] = _mm_aesenc_si128(x[i], rk[r]);
-            }
+            k = rk[r];
+            EACH_LANE(LANE_ENC)
         }
-        for (int i = 0; i < lanes; i++) {
-            x[i] = _mm_aesenclast_si128(x[i], rk[keys->rounds]);
-            _mm_storeu_si128((__m128i *)(out + i * sector_bytes + pos), x[i]);
-        }
+        k = rk[keys->rounds];
+        EACH_LANE(LANE_LAST)
+        EACH_LANE(LANE_STORE)
     }
 }
 
-AESNI int vector_cbc_encrypt(const VectorCtx *ctx, const uint8_t *ivs, size_t sector_bytes, size_t count,
-                             const uint8_t *in, uint8_t *out)
+int vector_cbc_encrypt(const VectorCtx *ctx, const uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,
+                       uint8_t *out)
 {
     while (count > 0) {
-        size_t n = count >= 8 ? 8 : count >= 4 ? 4 : count >= 2 ? 2 : 1;
+        size_t n = MIN(count, LANES);
 
-        switch (n) {
-        case 8:
-            cbc_encrypt_lanes(&ctx->data, 8, ivs, sector_bytes, in, out);
-            break;
-        case 4:
-            cbc_encrypt_lanes(&ctx->data, 4, ivs, sector_bytes, in, out);
-            break;
-        case 2:
-            cbc_encrypt_lanes(&ctx->data, 2, ivs, sector_bytes, in, out);
-            break;
-        default:
-            cbc_encrypt_lanes(&ctx->data, 1, ivs, sector_bytes, in, out);
-        }
+        cbc_encrypt_lanes(&ctx->data, n, ivs, sector_bytes, in, out);
         count -= n;
         ivs += n * CIPHER_IV_BYTES;
         in += n * sector_bytes;
