@@ -5,6 +5,7 @@
 #include "util/error.h"
 
 const BlockDriver *const block_drivers[] = {
+    &block_driver_qcow2,
     &block_driver_luks,
     &block_driver_raw,
     &block_driver_file,
