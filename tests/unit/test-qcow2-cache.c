@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <check.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +117,10 @@ static void hits_body(Qcow2Cache *c, BlockNode *file)
     qcow2_cache_put(c, &b);
 }
 
-START_TEST(a_table_is_read_once_and_shared) { with_cache(8, 0, hits_body); }
+START_TEST(a_table_is_read_once_and_shared)
+{
+    with_cache(8, 0, hits_body);
+}
 END_TEST
 
 static void past_end_body(Qcow2Cache *c, BlockNode *file)
@@ -128,7 +132,10 @@ static void past_end_body(Qcow2Cache *c, BlockNode *file)
     qcow2_cache_put(c, &table);
 }
 
-START_TEST(a_table_past_the_end_of_the_file_is_zeros) { with_cache(8, 0, past_end_body); }
+START_TEST(a_table_past_the_end_of_the_file_is_zeros)
+{
+    with_cache(8, 0, past_end_body);
+}
 END_TEST
 
 static void lru_body(Qcow2Cache *c, BlockNode *file)
@@ -149,7 +156,10 @@ static void lru_body(Qcow2Cache *c, BlockNode *file)
     qcow2_cache_put(c, &pinned);
 }
 
-START_TEST(the_oldest_clean_table_goes_first_and_pinned_ones_stay) { with_cache(4, 0, lru_body); }
+START_TEST(the_oldest_clean_table_goes_first_and_pinned_ones_stay)
+{
+    with_cache(4, 0, lru_body);
+}
 END_TEST
 
 static void dirty_body(Qcow2Cache *c, BlockNode *file)
@@ -173,7 +183,10 @@ static void dirty_body(Qcow2Cache *c, BlockNode *file)
     ck_assert_uint_eq(number_on_disk(10), 10);
 }
 
-START_TEST(dirty_tables_stay_until_they_are_written) { with_cache(4, BLOCK_OPEN_RDWR, dirty_body); }
+START_TEST(dirty_tables_stay_until_they_are_written)
+{
+    with_cache(4, BLOCK_OPEN_RDWR, dirty_body);
+}
 END_TEST
 
 static void pressure_body(Qcow2Cache *c, BlockNode *file)
@@ -188,7 +201,10 @@ static void pressure_body(Qcow2Cache *c, BlockNode *file)
     ck_assert(!qcow2_cache_pressure(c));
 }
 
-START_TEST(more_than_half_dirty_is_pressure) { with_cache(16, BLOCK_OPEN_RDWR, pressure_body); }
+START_TEST(more_than_half_dirty_is_pressure)
+{
+    with_cache(16, BLOCK_OPEN_RDWR, pressure_body);
+}
 END_TEST
 
 static void failed_write_body(Qcow2Cache *c, BlockNode *file)
@@ -203,7 +219,10 @@ static void failed_write_body(Qcow2Cache *c, BlockNode *file)
     ck_assert(!qcow2_cache_is_dirty(c));
 }
 
-START_TEST(a_failed_write_leaves_tables_dirty) { with_cache(8, 0, failed_write_body); }
+START_TEST(a_failed_write_leaves_tables_dirty)
+{
+    with_cache(8, 0, failed_write_body);
+}
 END_TEST
 
 static void drop_body(Qcow2Cache *c, BlockNode *file)
@@ -227,7 +246,10 @@ static void drop_body(Qcow2Cache *c, BlockNode *file)
     ck_assert_uint_eq(number_on_disk(6), 0);
 }
 
-START_TEST(a_dropped_table_lives_on_only_for_who_pins_it) { with_cache(8, BLOCK_OPEN_RDWR, drop_body); }
+START_TEST(a_dropped_table_lives_on_only_for_who_pins_it)
+{
+    with_cache(8, BLOCK_OPEN_RDWR, drop_body);
+}
 END_TEST
 
 static void get_forever(void *opaque, unsigned idx)
@@ -238,7 +260,9 @@ static void get_forever(void *opaque, unsigned idx)
     for (int i = 0; i < 3000; i++) {
         uint64_t n = g_rand_int_range(rand, 0, TABLES);
         void *table = get(c, n);
-        ck_assert_uint_eq(load_be64(table), n);
+        if (load_be64(table) != n) {
+            ck_abort_msg("table %" PRIu64 " holds %" PRIu64, n, load_be64(table));
+        }
         if (i % 16 == 0) {
             coroutine_reschedule();
         }
@@ -254,7 +278,10 @@ static void stress_body(Qcow2Cache *c, BlockNode *file)
     loop_team_free(team);
 }
 
-START_TEST(tables_read_from_four_loops_are_the_right_ones) { with_cache(6, 0, stress_body); }
+START_TEST(tables_read_from_four_loops_are_the_right_ones)
+{
+    with_cache(6, 0, stress_body);
+}
 END_TEST
 
 int main(void)
