@@ -29,6 +29,9 @@ LAYERS = {
 # The one variable that other files may read: trace() looks at it before each event.
 EXTERN_VARIABLES_ALLOWED = {"trace_mask"}
 
+# Code written once for several vector widths: included by files that define its words first, so no guard.
+TEMPLATES = ("crypto/aes-vector.h",)
+
 # Split, so that this file does not break its own rule.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK|st" r"ubs?)\b")
 
@@ -221,7 +224,7 @@ def check_tree(root):
     """(path, line, what) of every breach, and how many files were read."""
     paths = list(source_files(root))
     breaches = [(path, line, what) for path in paths for line, what in check_file(root, path)]
-    breaches += check_header_guards(root, [path for path in paths if path.endswith(".h")])
+    breaches += check_header_guards(root, [p for p in paths if p.endswith(".h") and p not in TEMPLATES])
     return breaches, len(paths)
 
 
