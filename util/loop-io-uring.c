@@ -176,12 +176,13 @@ static int coroutine_fn uring_poll(EventLoop *loop, int fd, short events)
     return submit(loop, sqe);
 }
 
-/* Try the best set-up the kernel knows; older ones refuse unknown flags with EINVAL. */
+/* Try the best set-up the kernel knows; older ones refuse unknown flags with EINVAL. Not DEFER_TASKRUN: with it neither
+ * the ring's descriptor nor a registered eventfd tells a GLib main loop of every completion. */
 static int setup_ring(struct io_uring *ring)
 {
     static const unsigned choices[] = {
-#if defined(IORING_SETUP_SINGLE_ISSUER) && defined(IORING_SETUP_DEFER_TASKRUN)
-        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
+#if defined(IORING_SETUP_SINGLE_ISSUER) && defined(IORING_SETUP_TASKRUN_FLAG)
+        IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,
 #endif
 #if defined(IORING_SETUP_COOP_TASKRUN) && defined(IORING_SETUP_TASKRUN_FLAG)
         IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG,

@@ -8,6 +8,13 @@
 
 #include "util/event-loop.h"
 
+/* Rounds of a stress test; sanitizer builds are many times slower. */
+#if defined(QBLOCK_ASAN) || defined(QBLOCK_TSAN)
+#define TEST_ROUNDS(n) (MAX((n) / 8, 1))
+#else
+#define TEST_ROUNDS(n) (n)
+#endif
+
 /* Run @entry(@opaque) in a coroutine on a fresh loop of this thread. */
 static inline void run_on_fresh_loop(CoroutineEntry *entry, void *opaque)
 {
