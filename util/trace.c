@@ -173,6 +173,10 @@ bool trace_option(const char *arg, GError **errp)
         print_groups();
         return true;
     }
+    if (!*arg) {
+        error_set(errp, "Trace pattern '' matches no group of events");
+        return false;
+    }
     for (char **element = elements; *element; element++) {
         if (!apply_element(*element, element == elements, errp)) {
             return false;

@@ -4,13 +4,14 @@
 #define QBLOCK_TESTS_UNIT_LOOP_FIXTURE_H
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "util/event-loop.h"
 
 /* Rounds of a stress test; sanitizer builds are many times slower. */
 #if defined(QBLOCK_ASAN) || defined(QBLOCK_TSAN)
-#define TEST_ROUNDS(n) (MAX((n) / 8, 1))
+#define TEST_ROUNDS(n) (MAX((n) / 20, 1))
 #else
 #define TEST_ROUNDS(n) (n)
 #endif
