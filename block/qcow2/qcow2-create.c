@@ -132,6 +132,39 @@ static bool coroutine_fn sync_file(const char *filename, GError **errp)
     return true;
 }
 
+static bool check_size(const Qcow2Spec *spec, GError **errp)
+{
+    if (spec->size > INT64_MAX) {
+        error_set(errp, "Could not resize image: Image size cannot be negative");
+        return false;
+    }
+    if (!qcow2_spec_fits(spec)) {
+        error_set(errp, "The image size is too large for file format 'qcow2' (try using a larger cluster size)");
+        return false;
+    }
+    return true;
+}
+
+static bool coroutine_fn create_file(const char *filename, const Qcow2Spec *spec, GError **errp)
+{
+    BlockNode *file = block_create_file(filename, errp);
+
+    if (!file) {
+        return false;
+    }
+    bool ok = write_empty(file, spec, errp);
+    if (ok) {
+        ok = close_image(file, errp);
+    } else {
+        block_co_close(file);
+    }
+    ok = ok && build_image(filename, spec, errp) && sync_file(filename, errp);
+    if (!ok) {
+        block_delete_file(filename);
+    }
+    return ok;
+}
+
 bool coroutine_fn qcow2_create(const char *filename, OptDict *options, GError **errp)
 {
     Qcow2Spec spec;
@@ -139,17 +172,7 @@ bool coroutine_fn qcow2_create(const char *filename, OptDict *options, GError **
     if (!qcow2_spec_parse(&spec, options, errp)) {
         return false;
     }
-    BlockNode *file = block_create_file(filename, errp);
-    bool ok = file && write_empty(file, &spec, errp);
-    if (file && !ok) {
-        block_co_close(file);
-    } else if (ok) {
-        ok = close_image(file, errp);
-    }
-    ok = ok && build_image(filename, &spec, errp) && sync_file(filename, errp);
-    if (file && !ok) {
-        block_delete_file(filename);
-    }
+    bool ok = check_size(&spec, errp) && create_file(filename, &spec, errp);
     qcow2_spec_clear(&spec);
     return ok;
 }

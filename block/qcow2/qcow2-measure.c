@@ -95,7 +95,11 @@ bool coroutine_fn qcow2_measure(const OptDict *options, BlockNode *node, BlockMe
     if (!qcow2_spec_parse(&spec, d, errp)) {
         return false;
     }
-    bool ok = count_required(&spec, node, &required, errp);
+    bool ok = qcow2_spec_fits(&spec);
+    if (!ok) {
+        error_set(errp, "The image size is too large (try using a larger cluster size)");
+    }
+    ok = ok && count_required(&spec, node, &required, errp);
     if (ok) {
         uint64_t meta = metadata_clusters(&spec);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "block/qcow2/qcow2-spec.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "block/qcow2/qcow2-crypto.h"
@@ -184,20 +183,10 @@ static bool check_features(const Qcow2Spec *spec, const Raw *r, GError **errp)
     return false;
 }
 
-/* The L1 table bounds the disk. */
-static bool set_size(Qcow2Spec *spec, const Raw *r, GError **errp)
+bool qcow2_spec_fits(const Qcow2Spec *spec)
 {
-    if (r->size > (uint64_t)INT64_MAX - (SECTOR_SIZE - 1)) {
-        error_set(errp, "Image size cannot be negative");
-        return false;
-    }
-    spec->size = round_up(r->size, SECTOR_SIZE);
-    if (qcow2_l1_entries_for(&spec->geo, spec->size) > QCOW2_MAX_L1_BYTES / sizeof(uint64_t)) {
-        error_set_errno(errp, EFBIG,
-                        "The image size is too large for file format 'qcow2' (try using a larger cluster size)");
-        return false;
-    }
-    return true;
+    return spec->size <= INT64_MAX &&
+           qcow2_l1_entries_for(&spec->geo, spec->size) <= QCOW2_MAX_L1_BYTES / sizeof(uint64_t);
 }
 
 static bool take_raw(Raw *r, OptDict *d, GError **errp)
@@ -224,7 +213,9 @@ static bool parse(Qcow2Spec *spec, Raw *r, OptDict *d, GError **errp)
     spec->lazy_refcounts = r->lazy_refcounts;
     qcow2_geometry_init(&spec->geo, r->version, log2_exact(r->cluster_bytes), log2_exact(r->refcount_bits),
                         r->extended_l2);
-    return set_size(spec, r, errp);
+    /* A size that cannot be rounded up is too large in any case. */
+    spec->size = r->size > UINT64_MAX - SECTOR_SIZE ? r->size : round_up(r->size, SECTOR_SIZE);
+    return true;
 }
 
 bool qcow2_spec_parse(Qcow2Spec *spec, const OptDict *options, GError **errp)

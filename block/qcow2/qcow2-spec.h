@@ -25,6 +25,9 @@ typedef struct Qcow2Spec {
 bool qcow2_spec_parse(Qcow2Spec *spec, const OptDict *options, GError **errp);
 void qcow2_spec_clear(Qcow2Spec *spec);
 
+/* Can an image of these clusters have that size? The L1 table bounds it. Callers have different words for it. */
+bool qcow2_spec_fits(const Qcow2Spec *spec);
+
 extern const OptDesc qcow2_create_opts[];
 
 #endif
