@@ -15,11 +15,23 @@ typedef struct JsonLex {
     GError **errp;
 } JsonLex;
 
-/* The message names the text from @start to @end, shortened, on one line. */
+/* Foreign text fit for a message: at most @bytes, on one line. Caller frees. */
+static char *shown_text(const char *text, size_t bytes)
+{
+    char *shown = g_utf8_make_valid(text, (gssize)MIN(bytes, SHOWN_BYTES));
+
+    for (char *p = shown; *p; p++) {
+        if (g_ascii_iscntrl(*p)) {
+            *p = '?';
+        }
+    }
+    return shown;
+}
+
+/* The message names the text from @start to @end. */
 static bool fail_stray(JsonLex *lex, const char *start, const char *end)
 {
-    int bytes = (int)MIN(end - start, SHOWN_BYTES);
-    g_autofree char *shown = g_utf8_make_valid(start, bytes);
+    g_autofree char *shown = shown_text(start, end - start);
 
     error_set(lex->errp, "JSON parse error, stray '%s'", shown);
     return false;
@@ -80,7 +92,7 @@ static bool lex_unicode_escape(JsonLex *lex)
         }
     }
     if (unit <= 0 || !g_unichar_validate(c)) {
-        g_autofree char *shown = g_utf8_make_valid(start, (gssize)strnlen(start, 4));
+        g_autofree char *shown = shown_text(start, strnlen(start, 4));
         error_set(lex->errp, "JSON parse error, \\u%s is not a valid Unicode character", shown);
         return false;
     }

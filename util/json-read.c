@@ -15,6 +15,7 @@ enum { MAX_KEY_BYTES = 512, MAX_VALUES = 4096 };
 typedef struct JsonFlat {
     OptDict *dict;
     GString *path; /* the dotted key so far */
+    int depth;     /* parts in it; the only part may be empty */
     GError **errp;
 } JsonFlat;
 
@@ -24,7 +25,7 @@ static bool flatten_member(JsonFlat *flat, const char *key, JsonNode *node)
 {
     size_t path_bytes = flat->path->len;
 
-    if (path_bytes > 0) {
+    if (flat->depth > 0) {
         g_string_append_c(flat->path, '.');
     }
     g_string_append(flat->path, key);
@@ -32,7 +33,9 @@ static bool flatten_member(JsonFlat *flat, const char *key, JsonNode *node)
         error_set(flat->errp, "JSON parse error, a key is longer than %d bytes", MAX_KEY_BYTES);
         return false;
     }
+    flat->depth++;
     bool ok = flatten_node(flat, node);
+    flat->depth--;
     g_string_truncate(flat->path, path_bytes);
     return ok;
 }

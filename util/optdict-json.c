@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "util/info-tree.h"
+#include "util/json-lex.h"
 
-enum { MAX_NESTING = 64 }; /* keys with more dots keep the rest of them literally */
+/* Keys with more dots keep the rest of them literally: what is printed must be fit for reading. */
+enum { MAX_NESTING = JSON_MAX_DEPTH - 1 };
 
 static InfoTree *scalar_tree(const OptDict *d, const char *key)
 {
@@ -24,23 +26,10 @@ static InfoTree *scalar_tree(const OptDict *d, const char *key)
     }
 }
 
-/* Are the first parts of the keys exactly "0", "1", "2", ... in this order? Then it was a list. */
-static bool is_list(GPtrArray *heads)
-{
-    for (guint i = 0; i < heads->len; i++) {
-        g_autofree char *want = g_strdup_printf("%u", i);
-        if (strcmp(g_ptr_array_index(heads, i), want) != 0) {
-            return false;
-        }
-    }
-    return heads->len > 0;
-}
-
 /* The distinct first parts of the keys, in order. */
-static GPtrArray *key_heads(const OptDict *d, int depth)
+static GPtrArray *key_heads(const OptDict *d, int depth, GHashTable *seen)
 {
     GPtrArray *heads = g_ptr_array_new_with_free_func(g_free);
-    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
 
     for (size_t i = 0; i < optdict_size(d); i++) {
         const char *key = optdict_key_at(d, i);
@@ -54,10 +43,31 @@ static GPtrArray *key_heads(const OptDict *d, int depth)
     return heads;
 }
 
+/* Are the @heads exactly "0" .. "n-1"? Then it was a list, and they are put in the order of their numbers. */
+static bool sort_list(GPtrArray *heads, GHashTable *seen)
+{
+    g_autoptr(GPtrArray) numbers = g_ptr_array_new_with_free_func(g_free);
+
+    for (guint i = 0; i < heads->len; i++) {
+        char *number = g_strdup_printf("%u", i);
+        g_ptr_array_add(numbers, number);
+        if (!g_hash_table_contains(seen, number)) {
+            return false;
+        }
+    }
+    for (guint i = 0; i < heads->len; i++) {
+        char *number = g_ptr_array_index(numbers, i);
+        g_ptr_array_index(numbers, i) = g_ptr_array_index(heads, i);
+        g_ptr_array_index(heads, i) = number;
+    }
+    return heads->len > 0;
+}
+
 static InfoTree *dict_tree(OptDict *d, int depth)
 {
-    g_autoptr(GPtrArray) heads = key_heads(d, depth);
-    bool as_list = is_list(heads);
+    g_autoptr(GHashTable) seen = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GPtrArray) heads = key_heads(d, depth, seen);
+    bool as_list = depth > 0 && sort_list(heads, seen);
     InfoTree *t = as_list ? info_array_new() : info_object_new();
 
     for (guint i = 0; i < heads->len; i++) {
@@ -78,7 +88,7 @@ static InfoTree *dict_tree(OptDict *d, int depth)
 char *optdict_to_json(const OptDict *d)
 {
     g_autoptr(OptDict) work = optdict_copy(d);
-    g_autoptr(InfoTree) t = optdict_size(d) > 0 ? dict_tree(work, 0) : info_object_new();
+    g_autoptr(InfoTree) t = dict_tree(work, 0);
 
     info_sort_hash_order(t);
     return info_to_json(t, true);

@@ -28,6 +28,7 @@ static const char *const good[][2] = {
     {"{\"x\":[1,\"a\",{\"b\":2},[3]]}", "x.0=1|x.1=a|x.2.b=2|x.3.0=3|"},
     {"{\"x\":{},\"y\":[]}", "x=|y=|"},
     {"{\"\":1}", "=1|"},
+    {"{\"\":{\"\":{\"a\":1}}}", "..a=1|"},
     {"{\"a\":{\"b\":1},\"a.b\":2}", "a.b=2|"},
     {"{\"sa\":\"i5\",\"i5\":\"n\"}", "sa=i5|i5=n|"}, /* looks like our own tags */
 };
@@ -71,6 +72,8 @@ static const char *const bad[][2] = {
     {"{\"a\":\"\\ud83d\\u0041\"}", "JSON parse error, \\ud83d is not a valid Unicode character"},
     {"{\"a\":\"\\u0000\"}", "JSON parse error, \\u0000 is not a valid Unicode character"},
     {"{\"a\":\"\\u12\"}", "JSON parse error, \\u12\"} is not a valid Unicode character"},
+    {"{\"a\":\"\\ud\r\n", "JSON parse error, \\ud?? is not a valid Unicode character"},
+    {"{\"a\":1.\n", "JSON parse error, stray '1.?'"},
     {"{\"a\":\"\xff\"}", "JSON parse error, byte 6 is not valid UTF-8"},
     {"{\"a\":1", "JSON parse error, premature EOI"},
     {"{", "JSON parse error, premature EOI"},
@@ -188,6 +191,8 @@ static const char *const round_trips[][2] = {
      "\"driver\": \"quorum\", \"vote-threshold\": 1}"},
     {"{\"a\":true,\"b\":null}", "{\"a\": true, \"b\": null}"},
     {"{}", "{}"},
+    {"{\"x\":{\"1\":\"b\",\"0\":\"a\"}}", "{\"x\": [\"a\", \"b\"]}"},
+    {"{\"0\":1}", "{\"0\": 1}"},
     {"{\"x\":{\"0\":1,\"2\":3}}", "{\"x\": {\"0\": 1, \"2\": 3}}"},
 };
 
