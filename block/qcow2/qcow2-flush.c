@@ -53,7 +53,7 @@ static int coroutine_fn flush_refcounts(Qcow2State *s)
     if (ret == 0 && s->refs.table_dirty) {
         ret = qcow2_reftable_write_dirty_locked(s);
         if (ret == 0 && ordered) {
-            ret = 0;
+            ret = sync_files(s, "refcount table");
         }
     }
     return ret;
