@@ -257,7 +257,7 @@ SecBuf *secret_lookup_utf8(const char *id, GError **errp)
 bool secret_add_object(const char *text, GError **errp)
 {
     g_autoptr(OptDict) o =
-        text[0] == '{' ? optdict_parse_json(text, errp) : optdict_parse_keyval(text, "qom-type", errp);
+        text[0] == '{' ? optdict_parse_json(text, errp) : optdict_parse_keyval_strict(text, "qom-type", errp);
     g_autofree char *type = NULL;
 
     if (!o) {
