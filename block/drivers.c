@@ -9,6 +9,7 @@ const BlockDriver *const block_drivers[] = {
     &block_driver_luks,
     &block_driver_raw,
     &block_driver_file,
+    &block_driver_host_device,
     &block_driver_null_co,
     &block_driver_null_aio,
     &block_driver_fault,

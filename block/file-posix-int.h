@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* State of the file driver, shared by file-posix.c (open, length, table), file-posix-io.c (data) and file-posix-size.c
- * (truncate). */
+/* State of the file drivers, shared by file-posix.c (open, length, tables), file-posix-io.c (data), file-posix-size.c
+ * (truncate) and file-posix-create.c. */
 #ifndef QBLOCK_BLOCK_FILE_POSIX_INT_H
 #define QBLOCK_BLOCK_FILE_POSIX_INT_H
 
@@ -26,6 +26,9 @@ typedef struct FileState {
 /* Length of the file in bytes, or -errno. Context: any. */
 int64_t file_posix_length(const FileState *s);
 
+/* open() of a file or device; never waits. A descriptor, or -1 with errno. Context: any. */
+int file_posix_open_fd(const char *path, int oflags);
+
 /* The driver's callbacks that live in the other files. */
 int coroutine_fn file_posix_co_read(BlockNode *node, const BlockRw *rw);
 int coroutine_fn file_posix_co_write(BlockNode *node, const BlockRw *rw);
@@ -34,5 +37,7 @@ int coroutine_fn file_posix_co_discard(BlockNode *node, int64_t offset, int64_t 
 int coroutine_fn file_posix_co_flush(BlockNode *node);
 int coroutine_fn file_posix_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
 bool coroutine_fn file_posix_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
+bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, GError **errp);
+extern const OptDesc file_posix_create_opts[];
 
 #endif

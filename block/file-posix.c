@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file driver: regular files and devices of the host. Open, length and the driver table. */
+/* The file and host_device drivers: regular files and devices of the host. Open, length and the driver tables. */
 #include "block/file-posix-int.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "block/filename.h"
 #include "util/aligned-buf.h"
 #include "util/error.h"
 #include "util/units.h"
@@ -28,7 +27,7 @@ static bool check_aio(OptDict *options, unsigned flags, GError **errp)
         return true;
     }
     if (!g_str_equal(aio, "native")) {
-        error_set(errp, "Parameter 'aio' does not accept value '%s'", aio);
+        error_set(errp, "invalid parameter value: %s", aio);
         return false;
     }
     if (!(flags & BLOCK_OPEN_DIRECT)) {
@@ -44,18 +43,18 @@ static bool take_locking(OptDict *options, FileLockMode *out, GError **errp)
 
     *out = FILE_LOCK_AUTO;
     if (name && !file_lock_mode_from_name(name, out)) {
-        error_set(errp, "Parameter 'locking' does not accept value '%s'", name);
+        error_set(errp, "invalid parameter value: %s", name);
         return false;
     }
     return true;
 }
 
-static char *take_filename(OptDict *options, GError **errp)
+static char *take_filename(OptDict *options, const BlockDriver *drv, GError **errp)
 {
     g_autofree char *name = optdict_take(options, "filename");
 
     if (!name || !*name) {
-        error_set(errp, "The 'file' block driver requires a file name");
+        error_set(errp, "The '%s' block driver requires a file name", drv->format_name);
         return NULL;
     }
     return g_steal_pointer(&name);
@@ -63,24 +62,27 @@ static char *take_filename(OptDict *options, GError **errp)
 
 /* ---- open ------------------------------------------------------------------------------------------------------ */
 
-static bool kind_of(const char *path, FileKind *kind, GError **errp)
+/* Before any open(): that of a pipe would wait for a writer. What is not there at all is left to open(). */
+static bool check_kind(const BlockDriver *drv, const char *path, FileKind *kind, GError **errp)
 {
     struct stat st;
 
     *kind = FILE_REGULAR;
-    if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
-        return true; /* open() says what is wrong */
+    if (stat(path, &st) < 0) {
+        return true;
     }
     if (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode)) {
         *kind = S_ISBLK(st.st_mode) ? FILE_BLOCK_DEVICE : FILE_CHAR_DEVICE;
+    }
+    if (drv == &block_driver_file ? S_ISREG(st.st_mode) : *kind != FILE_REGULAR) {
         return true;
     }
-    /* Before any open(): that of a pipe would wait for a writer. */
-    error_set(errp, "'file' driver requires '%s' to be a regular file", path);
+    error_set(errp, "'%s' driver requires '%s' to be %s", drv->format_name, path,
+              drv == &block_driver_file ? "a regular file" : "either a character or block device");
     return false;
 }
 
-static int open_retry(const char *path, int oflags)
+int file_posix_open_fd(const char *path, int oflags)
 {
     int fd;
 
@@ -90,15 +92,15 @@ static int open_retry(const char *path, int oflags)
     return fd;
 }
 
-static bool open_fd(FileState *s, const char *path, unsigned flags, GError **errp)
+static bool open_fd(FileState *s, const BlockDriver *drv, const char *path, unsigned flags, GError **errp)
 {
     int oflags = flags & BLOCK_OPEN_RDWR ? O_RDWR : O_RDONLY;
 
-    if (!kind_of(path, &s->kind, errp)) {
+    if (!check_kind(drv, path, &s->kind, errp)) {
         return false;
     }
     s->direct = flags & BLOCK_OPEN_DIRECT;
-    s->fd = open_retry(path, oflags | (s->direct ? O_DIRECT : 0));
+    s->fd = file_posix_open_fd(path, oflags | (s->direct ? O_DIRECT : 0));
     if (s->fd >= 0) {
         return true;
     }
@@ -175,10 +177,10 @@ static void set_limits(BlockNode *node, const FileState *s)
 static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigned flags, GError **errp)
 {
     FileState *s = node->state;
-    g_autofree char *path = take_filename(options, errp);
+    g_autofree char *path = take_filename(options, node->drv, errp);
 
     if (!path || !check_aio(options, flags, errp) || !take_locking(options, &s->locking, errp) ||
-        !open_fd(s, path, flags, errp)) {
+        !open_fd(s, node->drv, path, flags, errp)) {
         return false;
     }
     if (flags & BLOCK_OPEN_NO_LOCK) {
@@ -212,88 +214,16 @@ static int64_t coroutine_fn file_co_allocated_bytes(BlockNode *node)
     return fstat(s->fd, &st) < 0 ? -errno : (int64_t)st.st_blocks * 512;
 }
 
-/* ---- create ---------------------------------------------------------------------------------------------------- */
+#define FILE_DRIVER(name)                                                                                              \
+    {                                                                                                                  \
+        .format_name = name, .protocol = name, .state_bytes = sizeof(FileState), .needs_filename = true,               \
+        .create_opts = file_posix_create_opts, .co_open = file_co_open, .co_create = file_posix_co_create,             \
+        .co_set_perms = file_co_set_perms, .co_close = file_co_close, .co_read = file_posix_co_read,                   \
+        .co_write = file_posix_co_write, .supported_write_flags = BLOCK_REQ_OWN_BUFFER,                                \
+        .co_write_zeroes = file_posix_co_write_zeroes, .co_discard = file_posix_co_discard,                            \
+        .co_flush = file_posix_co_flush, .co_status = file_posix_co_status, .co_getlength = file_co_getlength,         \
+        .co_truncate = file_posix_co_truncate, .co_allocated_bytes = file_co_allocated_bytes,                          \
+    }
 
-/* Empty an existing file only once its users have been asked: the locks come before the truncation. */
-static bool empty_file(int fd, const char *path, GError **errp)
-{
-    FileLocks held = {0};
-    struct stat st;
-
-    if (!file_lock_set(fd, FILE_LOCK_AUTO, &held, BLOCK_PERM_WRITE | BLOCK_PERM_RESIZE, BLOCK_PERM_RESIZE, path,
-                       errp)) {
-        return false;
-    }
-    if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0)) {
-        error_set_errno(errp, errno, "Could not create '%s'", path);
-        return false;
-    }
-    return true;
-}
-
-BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp)
-{
-    g_autoptr(OptDict) options = optdict_new();
-    FileKind kind;
-
-    if (!block_filename_to_options(filename, options, errp)) {
-        return NULL;
-    }
-    const char *path = optdict_get(options, "filename");
-    if (!path || !*path || !g_str_equal(optdict_get(options, "driver"), "file")) {
-        error_set(errp, "Protocol of '%s' does not support image creation", filename);
-        return NULL;
-    }
-    if (!kind_of(path, &kind, errp)) {
-        return NULL;
-    }
-    int fd = open_retry(path, O_RDWR | O_CREAT);
-    if (fd < 0) {
-        error_set_errno(errp, errno, "Could not create '%s'", path);
-        return NULL;
-    }
-    bool ok = empty_file(fd, path, errp);
-    close(fd);
-    if (!ok) {
-        return NULL;
-    }
-    BlockNode *node = block_co_open(NULL, NULL, options, BLOCK_OPEN_RDWR | BLOCK_OPEN_RESIZE | BLOCK_OPEN_UNMAP, errp);
-    if (node) {
-        node->growable = true;
-    }
-    return node;
-}
-
-void coroutine_fn block_delete_file(const char *filename)
-{
-    g_autoptr(OptDict) options = optdict_new();
-    struct stat st;
-
-    if (!block_filename_to_options(filename, options, NULL) || !optdict_has(options, "filename")) {
-        return;
-    }
-    const char *path = optdict_get(options, "filename");
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        unlink(path);
-    }
-}
-
-const BlockDriver block_driver_file = {
-    .format_name = "file",
-    .protocol = "file",
-    .state_bytes = sizeof(FileState),
-    .needs_filename = true,
-    .co_open = file_co_open,
-    .co_set_perms = file_co_set_perms,
-    .co_close = file_co_close,
-    .co_read = file_posix_co_read,
-    .co_write = file_posix_co_write,
-    .supported_write_flags = BLOCK_REQ_OWN_BUFFER,
-    .co_write_zeroes = file_posix_co_write_zeroes,
-    .co_discard = file_posix_co_discard,
-    .co_flush = file_posix_co_flush,
-    .co_status = file_posix_co_status,
-    .co_getlength = file_co_getlength,
-    .co_truncate = file_posix_co_truncate,
-    .co_allocated_bytes = file_co_allocated_bytes,
-};
+const BlockDriver block_driver_file = FILE_DRIVER("file");
+const BlockDriver block_driver_host_device = FILE_DRIVER("host_device");

@@ -2,6 +2,7 @@
 #include "block/filename.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "util/error.h"
 #include "util/info-tree.h"
@@ -34,20 +35,32 @@ bool block_filename_protocol_known(const char *filename, GError **errp)
     return true;
 }
 
+const BlockDriver *block_driver_for_path(const char *path)
+{
+    struct stat st;
+    bool is_device = stat(path, &st) == 0 && (S_ISBLK(st.st_mode) || S_ISCHR(st.st_mode));
+
+    return is_device ? &block_driver_host_device : &block_driver_file;
+}
+
 bool block_filename_to_options(const char *filename, OptDict *opts, GError **errp)
 {
     g_autofree char *proto = block_filename_protocol(filename);
-    const BlockDriver *drv = proto ? find_protocol(proto) : &block_driver_file;
+    const char *path = proto ? filename + strlen(proto) + 1 : filename;
+    const BlockDriver *drv = proto ? find_protocol(proto) : NULL;
 
-    if (!drv) {
+    if (proto && !drv) {
         error_set(errp, "Unknown protocol '%s'", proto);
         return false;
+    }
+    if (!drv || drv == &block_driver_file) {
+        drv = block_driver_for_path(path);
     }
     if (!optdict_has(opts, "driver")) {
         optdict_set(opts, "driver", drv->format_name);
     }
     if (drv->needs_filename) {
-        optdict_set(opts, "filename", proto ? filename + strlen(proto) + 1 : filename);
+        optdict_set(opts, "filename", path);
     }
     return true;
 }

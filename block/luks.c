@@ -148,7 +148,6 @@ static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **er
 static const OptDesc luks_create_opts[] = {
     {"size", OPT_TYPE_SIZE, "Virtual disk size"},
     CRYPTO_LUKS_CREATE_OPTS(""),
-    {"preallocation", OPT_TYPE_STR, "Preallocation mode (allowed values: off, metadata, falloc, full)"},
     {"detached-header", OPT_TYPE_BOOL, "Create a detached LUKS header"},
     {NULL},
 };
@@ -174,7 +173,7 @@ static bool take_create_options(OptDict *options, LuksCreate *c, GError **errp)
         return false;
     }
     if (prealloc && !block_prealloc_from_name(prealloc, &c->prealloc)) {
-        error_set(errp, "Parameter 'preallocation' does not accept value '%s'", prealloc);
+        error_set(errp, "invalid parameter value: %s", prealloc);
         return false;
     }
     /* There is no metadata but the header, which is always written. */

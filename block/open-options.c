@@ -68,7 +68,7 @@ static bool take_detect_zeroes(OptDict *opts, BlockDetectZeroes *out, GError **e
         }
     }
     if (value) {
-        error_set(errp, "Parameter 'detect-zeroes' does not accept value '%s'", value);
+        error_set(errp, "invalid parameter value: %s", value);
     }
     return !value;
 }

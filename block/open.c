@@ -85,12 +85,16 @@ static BlockNode *coroutine_fn open_file_child(OptDict *opts, const BlockDriver 
         error_set(errp, "Nodes are nested more than %d deep", MAX_NESTING);
         return NULL;
     }
-    /* The file of a format is a protocol unless it says otherwise: it is never probed. */
-    g_autofree char *name = optdict_has(child, "driver") ? NULL : g_strdup(optdict_get(child, "filename"));
-    if ((name && !block_filename_to_options(name, child, errp)) || !take_driver(child, NULL, &child_drv, errp)) {
+    if (!take_driver(child, NULL, &child_drv, errp)) {
         return NULL;
     }
-    BlockNode *node = open_node(child, child_drv ? child_drv : &block_driver_file, &want, errp);
+    if (!child_drv) {
+        /* The file of a format is a protocol unless it says otherwise: never probed, and its name is taken literally.
+         */
+        const char *name = optdict_get(child, "filename");
+        child_drv = name ? block_driver_for_path(name) : &block_driver_file;
+    }
+    BlockNode *node = open_node(child, child_drv, &want, errp);
     if (node) {
         node->growable = true;
     }
@@ -232,7 +236,8 @@ static bool merge_json_name(const char *filename, OptDict *opts, GError **errp)
     g_autoptr(OptDict) json = optdict_parse_json(filename + strlen("json:"), &err);
 
     if (!json) {
-        error_set(errp, "Could not parse the JSON options: %s", err->message);
+        bool is_syntax = g_str_has_prefix(err->message, "JSON parse error");
+        error_set(errp, "%s%s", is_syntax ? "Could not parse the JSON options: " : "", err->message);
         return false;
     }
     optdict_merge(opts, "", json, true);
@@ -309,7 +314,8 @@ static BlockNode *coroutine_fn open_backing(BlockNode *overlay, GError **errp)
 
     g_autoptr(OptDict) override = optdict_take_prefix(given, "backing.");
     optdict_merge(opts, "", override, false);
-    if (!optdict_has_prefix(opts, "file.")) {
+    /* Options may add to the name that the image stores, or replace it. */
+    if (!optdict_has(opts, "file.filename") && !optdict_has(opts, "file.driver") && !optdict_has(opts, "filename")) {
         path = block_node_backing_path(overlay);
         format = optdict_has(opts, "driver") ? NULL : overlay->backing_format;
     }

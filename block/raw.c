@@ -139,48 +139,15 @@ static bool coroutine_fn raw_co_truncate(BlockNode *node, int64_t bytes, BlockPr
 
 /* ---- create and measure ---------------------------------------------------------------------------------------- */
 
+/* What else there is to say about the file is its own driver's: preallocation and the like. */
 static const OptDesc raw_create_opts[] = {
-    {"size", OPT_TYPE_SIZE, "Virtual disk size", NULL, false},
-    {"preallocation", OPT_TYPE_STR, "Preallocation mode (allowed values: off, falloc, full)", NULL, false},
-    {"nocow", OPT_TYPE_BOOL, "Turn off copy-on-write (valid only on btrfs)", NULL, false},
-    {"extent_size_hint", OPT_TYPE_SIZE, "Extent size hint for the image file, 0 to disable", NULL, false},
-    {NULL, OPT_TYPE_STR, NULL, NULL, false},
+    {"size", OPT_TYPE_SIZE, "Virtual disk size"},
+    {NULL},
 };
-
-static bool take_prealloc(OptDict *options, BlockPrealloc *out, GError **errp)
-{
-    g_autofree char *name = optdict_take(options, "preallocation");
-
-    *out = BLOCK_PREALLOC_OFF;
-    if (name && !block_prealloc_from_name(name, out)) {
-        error_set(errp, "Parameter 'preallocation' does not accept value '%s'", name);
-        return false;
-    }
-    return true;
-}
 
 static bool coroutine_fn raw_co_create(const char *filename, OptDict *options, GError **errp)
 {
-    BlockPrealloc prealloc;
-    uint64_t size = 0;
-
-    if (!optdict_take_size(options, "size", &size, errp) || !take_prealloc(options, &prealloc, errp)) {
-        return false;
-    }
-    if (size > INT64_MAX - SECTOR_SIZE) {
-        error_set(errp, "The image size is too large for file format 'raw'");
-        return false;
-    }
-    BlockNode *file = block_create_file(filename, errp);
-    if (!file) {
-        return false;
-    }
-    bool ok = block_co_truncate(file, round_up(size, SECTOR_SIZE), prealloc, errp);
-    int ret = block_co_close(file);
-    if (ok && ret < 0) {
-        error_set_errno(errp, -ret, "Could not write '%s'", filename);
-    }
-    return ok && ret == 0;
+    return block_driver_file.co_create(filename, options, errp);
 }
 
 static bool coroutine_fn raw_co_measure(const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp)

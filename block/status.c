@@ -7,19 +7,25 @@
 #include "block/block-int.h"
 #include "util/units.h"
 
-/* Ask the driver for whole blocks and cut the answer to what was asked. */
+/* Ask the driver for whole blocks and cut the answer to what was asked. An answer may be finer than the blocks. */
 static int coroutine_fn ask_driver(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
 {
     uint32_t align = node->limits.request_align;
     int64_t start = round_down(offset, align);
     int64_t end = round_up(offset + bytes, align);
-    int ret = node->drv->co_status(node, start, end - start, st);
 
-    if (ret < 0) {
-        return ret;
+    for (;;) {
+        int ret = node->drv->co_status(node, start, end - start, st);
+        if (ret < 0) {
+            return ret;
+        }
+        g_assert(st->bytes > 0);
+        if (start + st->bytes > offset) {
+            break;
+        }
+        start += st->bytes;
     }
     int64_t cut = offset - start;
-    g_assert(st->bytes > cut || st->bytes >= bytes);
     st->bytes = MIN(st->bytes - cut, bytes);
     st->host_off += st->flags & BLOCK_STATUS_OFFSET ? cut : 0;
     return 0;

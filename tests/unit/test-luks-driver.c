@@ -174,7 +174,7 @@ START_CO_TEST(create_with_bad_options_makes_no_file)
     } cases[] = {
         {"size=1M", "Parameter 'key-secret' is required for cipher"},
         {"size=1M,key-secret=zz", "No secret with id 'zz'"},
-        {"size=1M,key-secret=s0,preallocation=foo", "Parameter 'preallocation' does not accept value 'foo'"},
+        {"size=1M,key-secret=s0,preallocation=foo", "invalid parameter value: foo"},
         {"size=1M,key-secret=s0,detached-header=on",
          "Detached LUKS headers (option 'detached-header') are not supported by this build yet"},
         {"size=8E,key-secret=s0", "The image size is too large for file format 'luks'"},

@@ -137,7 +137,7 @@ START_CO_TEST(failed_create_leaves_no_new_file_and_keeps_an_old_one)
     ck_assert(!create(old, "size=1M,preallocation=metadata", NULL));
     ck_assert_int_eq(access(old, F_OK), 0);
     ck_assert(!create(fresh, "size=1M,preallocation=foo", &err2));
-    ck_assert_str_eq(err2->message, "Parameter 'preallocation' does not accept value 'foo'");
+    ck_assert_str_eq(err2->message, "invalid parameter value: foo");
 }
 
 START_CO_TEST(measure_is_the_size)

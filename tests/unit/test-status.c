@@ -138,6 +138,15 @@ START_CO_TEST(questions_inside_a_block_are_answered_from_whole_blocks)
     block_co_close(node);
 }
 
+START_CO_TEST(answers_may_be_finer_than_the_blocks_requests_are_cut_to)
+{
+    BlockNode *node = layer_new("DZ.D", NULL, 4 * UNIT);
+    g_autofree char *text = describe(node, NULL);
+
+    ck_assert_str_eq(text, "0+1:0AD 1+1:0AZ 2+1:0Z 3+1:0ADE ");
+    block_co_close(node);
+}
+
 START_CO_TEST(question_at_or_past_the_end_is_an_empty_run)
 {
     BlockNode *node = layer_new("D", NULL, 1);
@@ -183,6 +192,7 @@ static Suite *suite(void)
     tcase_add_test(tc, past_the_end_of_a_short_layer_is_zero_and_not_allocated);
     tcase_add_test(tc, nothing_allocated_anywhere_is_zero_at_the_deepest_layer);
     tcase_add_test(tc, questions_inside_a_block_are_answered_from_whole_blocks);
+    tcase_add_test(tc, answers_may_be_finer_than_the_blocks_requests_are_cut_to);
     tcase_add_test(tc, question_at_or_past_the_end_is_an_empty_run);
     tcase_add_test(tc, holes_of_the_file_add_zero_but_the_layer_says_what_is_data);
     tcase_add_test(tc, data_past_the_end_of_the_file_is_zero);
