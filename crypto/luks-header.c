@@ -126,7 +126,9 @@ static bool check_fields(const LuksHeader *h, uint64_t area_bytes, GError **errp
         return false;
     }
     if (h->key_bytes == 0 || h->key_bytes > LUKS_MAX_KEY_BYTES) {
-        corrupt(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", h->cipher_name,
+        g_autofree char *printable = g_strescape(h->cipher_name, NULL);
+
+        corrupt(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", printable,
                 h->key_bytes);
         return false;
     }

@@ -7,13 +7,18 @@
 
 #define unsupported(errp, ...) error_set_code(errp, QB_ERROR_UNSUPPORTED, __VA_ARGS__)
 
+/* @what with @name in it, which comes from the disk and may hold anything: escaped for the terminal. */
+static bool refuse_name(GError **errp, const char *what, const char *name)
+{
+    g_autofree char *printable = g_strescape(name, NULL);
+
+    unsupported(errp, "%s '%s' not supported", what, printable);
+    return false;
+}
+
 static bool parse_hash(const char *name, HashAlg *hash, GError **errp)
 {
-    if (!hash_from_name(name, hash)) {
-        unsupported(errp, "Hash algorithm '%s' not supported", name);
-        return false;
-    }
-    return true;
+    return hash_from_name(name, hash) || refuse_name(errp, "Hash algorithm", name);
 }
 
 /* "<ivgen>[:<hash>]". A hash behind a plain rule is legal, kept, and has no effect. */
@@ -29,8 +34,7 @@ static bool parse_ivgen(char *text, LuksAlgs *algs, GError **errp)
         algs->has_ivgen_hash = true;
     }
     if (!ivgen_from_name(text, &algs->sector.ivgen)) {
-        unsupported(errp, "IV generator '%s' not supported", text);
-        return false;
+        return refuse_name(errp, "IV generator", text);
     }
     if (ivgen_needs_hash(algs->sector.ivgen) && !colon) {
         error_set_code(errp, QB_ERROR_CORRUPT, "Missing IV generator hash specification");
@@ -53,13 +57,14 @@ static bool parse_mode(const char *stored, LuksAlgs *algs, GError **errp)
     }
     dash = strchr(text, '-');
     if (!dash) {
-        error_set_code(errp, QB_ERROR_CORRUPT, "Unexpected cipher mode string format '%s'", text);
+        g_autofree char *printable = g_strescape(text, NULL);
+
+        error_set_code(errp, QB_ERROR_CORRUPT, "Unexpected cipher mode string format '%s'", printable);
         return false;
     }
     *dash = '\0';
     if (!cipher_mode_from_name(text, &algs->sector.mode)) {
-        unsupported(errp, "Cipher mode '%s' not supported", text);
-        return false;
+        return refuse_name(errp, "Cipher mode", text);
     }
     return parse_ivgen(dash + 1, algs, errp);
 }
@@ -77,7 +82,9 @@ bool luks_names_parse(const LuksHeader *h, LuksAlgs *algs, GError **errp)
         key_bytes = key_bytes % 2 ? 0 : key_bytes / 2;
     }
     if (!cipher_alg_from_family(h->cipher_name, key_bytes, &algs->sector.cipher)) {
-        unsupported(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", h->cipher_name,
+        g_autofree char *printable = g_strescape(h->cipher_name, NULL);
+
+        unsupported(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", printable,
                     h->key_bytes);
         return false;
     }
