@@ -209,7 +209,7 @@ bool coroutine_fn io_close_image(IoShell *sh)
 
 static int coroutine_fn run_open(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
-    g_auto(IoImage) img = {.flags = BLOCK_OPEN_RDWR};
+    g_auto(IoImage) img = {.flags = IO_OPEN_FLAGS};
     int letter, index = 0;
     char *arg;
 

@@ -8,7 +8,9 @@
 
 #include "block/block.h"
 
-/* Everything that decides how the image is opened. Zeroed and with flags BLOCK_OPEN_RDWR it is the default. */
+#define IO_OPEN_FLAGS (BLOCK_OPEN_RDWR | BLOCK_OPEN_UNMAP) /* unless options say otherwise */
+
+/* Everything that decides how the image is opened. Zeroed but for IO_OPEN_FLAGS it is the default. */
 typedef struct IoImage {
     char *filename;   /* NULL: the options name it */
     char *format;     /* NULL: options' driver, or probed */

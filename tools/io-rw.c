@@ -245,12 +245,9 @@ static bool check_write_letters(const RwArgs *a)
     return !conflict;
 }
 
-/* A zero write without fall-back needs no memory, so only the others are limited. */
+/* A zero write without fall-back needs no memory, so it alone has no limit here. */
 static bool check_write_length(const RwArgs *a, const char *given)
 {
-    if (!a->zero) {
-        return io_check_length(a->bytes, given);
-    }
     if (a->no_fallback || a->bytes <= BLOCK_MAX_REQUEST_BYTES) {
         return true;
     }

@@ -226,7 +226,7 @@ static int coroutine_fn run_shell(IoArgs *a, const char *operand)
 static int coroutine_fn io_main(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
-    g_auto(IoArgs) args = {.image.flags = BLOCK_OPEN_RDWR, .commands = g_ptr_array_new()};
+    g_auto(IoArgs) args = {.image.flags = IO_OPEN_FLAGS, .commands = g_ptr_array_new()};
     int opt;
 
     cmdline_init(&cl, &io_help, argc, argv);
