@@ -106,6 +106,10 @@ BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp);
 /* Remove a file that co_create made and could not finish. */
 void coroutine_fn block_delete_file(const char *filename);
 
+/* For drivers with backing files: read what @node leaves to its backing chain; zeros where nobody has anything. The range
+ * may lie past the end of the backing file. */
+int coroutine_fn block_co_read_backing(BlockNode *node, const BlockRw *rw);
+
 /* For drivers, after a resize inside. */
 void block_node_set_length(BlockNode *node, int64_t bytes);
 

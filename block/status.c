@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Block status: of one node, and through a backing chain. */
-#include "block/block.h"
+#include "block/status.h"
 
-#include <errno.h>
-
-#include "block/block-int.h"
 #include "util/units.h"
 
 /* Ask the driver for whole blocks and cut the answer to what was asked. An answer may be finer than the blocks. */
@@ -29,6 +26,12 @@ static int coroutine_fn ask_driver(BlockNode *node, int64_t offset, int64_t byte
     st->bytes = MIN(st->bytes - cut, bytes);
     st->host_off += st->flags & BLOCK_STATUS_OFFSET ? cut : 0;
     return 0;
+}
+
+int coroutine_fn block_status_of_layer(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
+{
+    *st = (BlockStatus){.flags = BLOCK_STATUS_DATA | BLOCK_STATUS_ALLOCATED, .bytes = bytes};
+    return node->drv->co_status ? ask_driver(node, offset, bytes, st) : 0;
 }
 
 /* A format that stores a range as it is leaves its holes to its file. The format says what is data; the file may only
@@ -60,7 +63,6 @@ static int coroutine_fn look_below(BlockNode *node, BlockStatus *st)
 int coroutine_fn block_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
 {
     int64_t total = node->total_bytes;
-    int ret = 0;
 
     g_assert(in_coroutine() && offset >= 0 && bytes >= 0);
     *st = (BlockStatus){.flags = BLOCK_STATUS_EOF};
@@ -68,10 +70,7 @@ int coroutine_fn block_co_status(BlockNode *node, int64_t offset, int64_t bytes,
         return 0;
     }
     bytes = MIN(bytes, total - offset);
-    *st = (BlockStatus){.flags = BLOCK_STATUS_DATA | BLOCK_STATUS_ALLOCATED, .bytes = bytes};
-    if (node->drv->co_status) {
-        ret = ask_driver(node, offset, bytes, st);
-    }
+    int ret = block_status_of_layer(node, offset, bytes, st);
     if (ret == 0 && (st->flags & BLOCK_STATUS_RECURSE)) {
         ret = look_below(node, st);
     }

@@ -26,21 +26,13 @@ typedef struct ReadRun {
 
 static int coroutine_fn read_backing(const ReadRun *r)
 {
-    BlockNode *backing = r->s->node->backing;
-    uint64_t inside = backing ? qcow2_file_clamp(backing, r->guest_off, r->bytes) : 0;
-
-    if (inside < r->bytes) {
-        iovec_memset(r->iov, r->iov_off + inside, 0, r->bytes - inside);
-    }
-    if (inside == 0) {
-        return 0;
-    }
     BlockRw rw = {.offset = r->guest_off,
-                  .bytes = inside,
+                  .bytes = r->bytes,
                   .iov = r->iov,
                   .iov_off = r->iov_off,
                   .flags = r->flags & BLOCK_REQ_OWN_BUFFER};
-    return block_co_rw_read(backing, &rw);
+
+    return block_co_read_backing(r->s->node, &rw);
 }
 
 static int coroutine_fn read_normal(const ReadRun *r)

@@ -7,6 +7,7 @@
 
 typedef struct LayerState {
     const char *map;
+    char letter;
 } LayerState;
 
 static int layer_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
@@ -38,8 +39,15 @@ static int layer_co_status(BlockNode *node, int64_t offset, int64_t bytes, Block
     return 0;
 }
 
+/* Every layer's data is its own letter; asking for what it has not allocated is a bug of the caller. */
 static int layer_co_read(BlockNode *node, const BlockRw *rw)
 {
+    const LayerState *l = node->state;
+
+    for (int64_t i = rw->offset / UNIT; i * UNIT < rw->offset + rw->bytes; i++) {
+        ck_assert(l->map[i] == 'D' || !node->backing);
+    }
+    iovec_memset(rw->iov, rw->iov_off, l->letter, rw->bytes);
     return 0;
 }
 
@@ -57,6 +65,7 @@ static BlockNode *layer_new(const char *map, BlockNode *backing, uint32_t align)
     BlockNode *node = block_node_new(&layer_driver, 0);
 
     ((LayerState *)node->state)->map = map;
+    ((LayerState *)node->state)->letter = 'a' + (backing ? ((LayerState *)backing->state)->letter - 'a' + 1 : 0);
     node->backing = backing;
     node->limits.request_align = align;
     block_limits_complete(&node->limits);
@@ -182,6 +191,57 @@ START_CO_TEST(data_past_the_end_of_the_file_is_zero)
     block_co_close(node);
 }
 
+/* ---- reads that fall through ----------------------------------------------------------------------------------- */
+
+static void check_read_below(BlockNode *node, int64_t offset, int64_t bytes, const char *expected_units)
+{
+    g_autofree char *buf = g_malloc(bytes);
+    g_auto(IoVec) iov;
+
+    memset(buf, '?', bytes);
+    iovec_init_buf(&iov, buf, bytes);
+    BlockRw rw = {.offset = offset, .bytes = bytes, .iov = &iov};
+    ck_assert_int_eq(block_co_read_backing(node, &rw), 0);
+    for (int64_t i = 0; i < bytes; i++) {
+        char want = expected_units[(offset + i) / UNIT];
+        ck_assert_int_eq(buf[i], want == '0' ? 0 : want);
+    }
+}
+
+START_CO_TEST(fall_through_reads_the_layer_that_decides)
+{
+    BlockNode *c = layer_new("DDDD", NULL, 1);
+    BlockNode *b = layer_new("..DZ..", c, 1);
+    BlockNode *a = layer_new("D.......", b, 1);
+    BlockNode *top = layer_new("........", a, 1);
+
+    check_read_below(top, 0, 8 * UNIT, "cab00000");
+    check_read_below(top, 100, 3 * UNIT, "cab00000");
+    block_co_close(top);
+}
+
+START_CO_TEST(fall_through_without_a_backing_file_is_zeros)
+{
+    BlockNode *top = layer_new("..", NULL, 1);
+
+    check_read_below(top, 0, 2 * UNIT, "00");
+    block_co_close(top);
+}
+
+#define LONG_CHAIN 5000
+
+START_CO_TEST(fall_through_needs_no_stack_for_a_long_chain)
+{
+    BlockNode *top = layer_new("D", NULL, 1);
+
+    for (int i = 0; i < LONG_CHAIN; i++) {
+        top = layer_new(".", top, 1);
+        ((LayerState *)top->state)->letter = 'x';
+    }
+    check_read_below(top, 0, UNIT, "a");
+    ck_assert_int_eq(block_co_close(top), 0);
+}
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("status");
@@ -196,6 +256,9 @@ static Suite *suite(void)
     tcase_add_test(tc, question_at_or_past_the_end_is_an_empty_run);
     tcase_add_test(tc, holes_of_the_file_add_zero_but_the_layer_says_what_is_data);
     tcase_add_test(tc, data_past_the_end_of_the_file_is_zero);
+    tcase_add_test(tc, fall_through_reads_the_layer_that_decides);
+    tcase_add_test(tc, fall_through_without_a_backing_file_is_zeros);
+    tcase_add_test(tc, fall_through_needs_no_stack_for_a_long_chain);
     suite_add_tcase(s, tc);
     return s;
 }
