@@ -8,6 +8,13 @@
 #include "util/error.h"
 #include "util/event-loop-int.h"
 
+/* Coroutines have stacks of their own: little runs on the thread's. */
+#if defined(QBLOCK_ASAN) || defined(QBLOCK_TSAN)
+enum { LOOP_STACK_BYTES = 4 << 20 };
+#else
+enum { LOOP_STACK_BYTES = 512 << 10 };
+#endif
+
 struct LoopThread {
     pthread_t thread;
     char name[16];
@@ -48,13 +55,17 @@ static void *thread_main(void *arg)
 /* Signals belong to the thread that the program began with. */
 static int create_thread(LoopThread *t)
 {
+    pthread_attr_t attr;
     sigset_t all;
     sigset_t old;
 
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, LOOP_STACK_BYTES);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    int ret = pthread_create(&t->thread, NULL, thread_main, t);
+    int ret = pthread_create(&t->thread, &attr, thread_main, t);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    pthread_attr_destroy(&attr);
     return ret;
 }
 

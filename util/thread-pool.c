@@ -153,9 +153,8 @@ static void start_workers_locked(void)
     }
 }
 
-bool pool_enqueue(PoolJob *job)
+static bool enqueue_locked(PoolJob *job)
 {
-    PTHREAD_GUARD(&pool.lock);
     configure_locked();
     if (pool.target == 0) {
         return false;
@@ -166,10 +165,20 @@ bool pool_enqueue(PoolJob *job)
         unlink_locked(job);
         return false;
     }
-    if (pool.waiting > 0) {
+    return true;
+}
+
+bool pool_enqueue(PoolJob *job)
+{
+    pthread_mutex_lock(&pool.lock);
+    bool ok = enqueue_locked(job);
+    bool wake = ok && pool.waiting > 0;
+    pthread_mutex_unlock(&pool.lock);
+    /* Outside the lock, which the woken worker takes first thing. */
+    if (wake) {
         pthread_cond_signal(&pool.work);
     }
-    return true;
+    return ok;
 }
 
 bool pool_cancel(PoolJob *job)
