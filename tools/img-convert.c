@@ -469,7 +469,7 @@ static bool coroutine_fn open_sources(Convert *c, CmdLine *cmd, int n)
 {
     c->sources = g_ptr_array_new();
     for (int i = 0; i < n; i++) {
-        BlockNode *node = img_co_open(&c->args.source, cmdline_operand(cmd, i), 0);
+        BlockNode *node = img_co_open(&c->args.source, cmdline_operand(cmd, i), BLOCK_OPEN_UNSHARE);
         if (!node) {
             return false;
         }
@@ -510,7 +510,7 @@ int coroutine_fn img_convert(int argc, char **argv)
     g_auto(CmdLine) cmd;
     g_auto(Convert) c = {.args = {.sparse_bytes = CONVERT_DEFAULT_SPARSE,
                                   .workers = CONVERT_DEFAULT_WORKERS,
-                                  .target_flags = BLOCK_OPEN_NO_FLUSH}};
+                                  .target_flags = BLOCK_OPEN_NO_FLUSH | BLOCK_OPEN_UNMAP}};
     int key;
 
     cmdline_init(&cmd, &convert_help, argc, argv);
