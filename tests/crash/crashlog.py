@@ -121,31 +121,31 @@ class Replayer:
         self.log, self.ignore_flushes = log, ignore_flushes
         self.stable = Disk(start)
         self.stable_index = 0 # records below are on the disk for certain
+        self.flush_cut_short = False
 
     def advance(self, cut, rng):
-        """Make everything stable that the last flush before @cut covers. A flush that is the very last record may have
-        been cut short."""
-        flush = None
-        for i in range(cut - 1, self.stable_index - 1, -1):
-            if self.log.records[i].tag == b'FLSH':
-                flush = i
-                if i == cut - 1 and rng.random() < 0.5:
-                    flush = None
-                    continue
-                break
+        """Make everything stable that the last flush before @cut covers. Returns how late an operation may have been
+        handed down to be under way: a flush that is the very last record may have been cut short, and then nothing that
+        waited for it has begun."""
+        latest, end = cut, cut
+        self.flush_cut_short = cut > 0 and self.log.records[cut - 1].tag == b'FLSH' and rng.random() < 0.5
+        if self.flush_cut_short:
+            latest = end = cut - 1
+        flush = next((i for i in range(end - 1, self.stable_index - 1, -1) if self.log.records[i].tag == b'FLSH'), None)
         if flush is None or self.ignore_flushes:
-            return
+            return latest
         for rec in self.log.records[self.stable_index:flush + 1]:
             self.stable.apply(rec)
         self.stable_index = flush + 1
+        return latest
 
     def disk_at(self, cut, rng):
-        """A disk that a power cut may leave when @cut records were logged. Cuts must not decrease."""
-        self.advance(cut, rng)
+        """A disk that a power cut may leave when @cut records were logged. Cuts must increase."""
+        latest = self.advance(cut, rng)
         crashed, full = self.stable.copy(), self.stable.copy()
         keep = rng.choice((0.0, 0.2, 0.5, 0.8, 1.0))
         tear = rng.random() < 0.5
-        for rec in self.unsettled(cut):
+        for rec in self.unsettled(cut, latest):
             if rec.tag == b'DISC' and rng.random() < 0.5:
                 continue
             full.apply(rec)
@@ -160,12 +160,12 @@ class Replayer:
             crashed.take_sectors(full, sectors)
         return crashed.data
 
-    def unsettled(self, cut):
+    def unsettled(self, cut, latest):
         """Operations that may be on the disk at the cut, beyond the stable ones: completed and not flushed, and those
         under way."""
         for rec in self.log.records[self.stable_index:cut]:
             if rec.tag not in (b'FLSH', b'FAIL', b'NONE'):
                 yield rec
         for rec in self.log.records[cut:cut + 64]:
-            if rec.issued <= cut and rec.tag not in (b'FLSH', b'FAIL', b'NONE'):
+            if rec.issued <= latest and rec.tag not in (b'FLSH', b'FAIL', b'NONE'):
                 yield rec

@@ -141,8 +141,7 @@ class Script:
     def session(self):
         rng = self.rng
         flags = ['-t', rng.choice(('writeback', 'writeback', 'unsafe', 'writethrough', 'none'))]
-        if rng.random() < 0.3:
-            flags += ['-d', 'unmap']
+        flags += rng.choice(([], ['-d', 'unmap'], ['-d', 'ignore']))
         commands = []
         for _ in range(rng.randint(3, 20)):
             commands += self.step()
