@@ -187,6 +187,107 @@ START_TEST(backing_names_are_relative_to_the_overlay)
 }
 END_TEST
 
+/* ---- backing chains -------------------------------------------------------------------------------------------- */
+
+static char *new_overlay(const char *dir, const char *name, const char *backing, const char *format)
+{
+    char *path = g_build_filename(dir, name, NULL);
+    g_autofree char *text = g_strdup_printf("size=1M,backing_file=%s,backing_fmt=%s", backing, format);
+    g_autoptr(OptDict) opts = optdict_parse_keyval(text, NULL, NULL);
+    GError *err = NULL;
+
+    ck_assert_msg(block_co_create("qcow2", path, opts, &err), "%s", err ? err->message : "?");
+    return path;
+}
+
+START_CO_TEST(backing_chain_is_opened_read_only_relative_to_each_overlay)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *base = scratch_file(dir, "base", "data of the base", 16);
+    g_autofree char *mid = new_overlay(dir, "mid", "base", "raw");
+    g_autofree char *top = new_overlay(dir, "top", "mid", "qcow2");
+    BlockNode *node = block_co_open(top, "qcow2", NULL, BLOCK_OPEN_RDWR, NULL);
+    char buf[16];
+
+    ck_assert_ptr_nonnull(node);
+    ck_assert_str_eq(block_node_filename(block_node_backing(block_node_backing(node))), base);
+    ck_assert(block_node_read_only(block_node_backing(node)));
+    ck_assert_int_eq(block_co_pread(node, 0, buf, 16, 0), 0);
+    ck_assert(memcmp(buf, "data of the base", 16) == 0);
+    block_co_close(node);
+}
+
+START_CO_TEST(missing_link_of_a_chain_is_told_once_per_layer)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *mid = new_overlay(dir, "mid", "gone", "raw");
+    g_autofree char *top = new_overlay(dir, "top", "mid", "qcow2");
+    g_autofree char *expected = g_strdup_printf(
+        "Could not open backing file: Could not open backing file: Could not open '%s/gone': No such file "
+        "or directory",
+        dir);
+
+    ck_assert_open_error(top, "qcow2", NULL, 0, expected);
+    BlockNode *node = block_co_open(top, "qcow2", NULL, BLOCK_OPEN_NO_BACKING, NULL);
+    ck_assert_ptr_nonnull(node); /* the top layer alone is fine */
+    block_co_close(node);
+}
+
+START_CO_TEST(chain_that_loops_is_an_error)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *a = new_overlay(dir, "a", "b", "qcow2");
+    g_autofree char *b = new_overlay(dir, "b", "a", "qcow2");
+    g_autofree char *self = new_overlay(dir, "self", "self", "qcow2");
+    g_autofree char *a_error = open_error(a, "qcow2", NULL, 0);
+    g_autofree char *self_error = open_error(self, "qcow2", NULL, 0);
+
+    ck_assert(strstr(a_error, "Backing chain loops: ") != NULL);
+    ck_assert(strstr(self_error, "Backing chain loops: ") != NULL);
+}
+
+START_CO_TEST(backing_file_can_be_replaced_or_left_out_by_options)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *other = scratch_file(dir, "other", "another base....", 16);
+    g_autofree char *top = new_overlay(dir, "top", "gone", "raw");
+    g_autofree char *replaced =
+        g_strdup_printf("driver=qcow2,file.filename=%s,backing.driver=raw,backing.file.filename=%s", top, other);
+    g_autofree char *none = g_strdup_printf("driver=qcow2,file.filename=%s,backing=", top);
+    g_autofree char *json =
+        g_strdup_printf("json:{\"driver\":\"qcow2\",\"file.filename\":\"%s\",\"backing\":null}", top);
+    BlockNode *node = open_opts(replaced, 0);
+    char buf[16];
+
+    ck_assert_int_eq(block_co_pread(node, 0, buf, 16, 0), 0);
+    ck_assert(memcmp(buf, "another base....", 16) == 0);
+    block_co_close(node);
+    node = open_opts(none, 0);
+    ck_assert_int_eq(block_co_pread(node, 0, buf, 16, 0), 0);
+    ck_assert(buffer_is_zero(buf, 16));
+    block_co_close(node);
+    node = block_co_open(json, NULL, NULL, 0, NULL);
+    ck_assert_ptr_nonnull(node);
+    ck_assert_ptr_null(block_node_backing(node));
+    block_co_close(node);
+}
+
+START_CO_TEST(images_that_name_other_files_can_be_refused)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *base = scratch_file(dir, "base", NULL, 0);
+    g_autofree char *top = new_overlay(dir, "top", "base", "raw");
+    g_autofree char *plain = g_build_filename(dir, "plain", NULL);
+    g_autoptr(OptDict) opts = optdict_parse_keyval("size=1M", NULL, NULL);
+
+    ck_assert_open_error(top, "qcow2", NULL, BLOCK_OPEN_NO_EXTERNAL,
+                         "Image names the backing file 'base', and external files are not allowed");
+    ck_assert(block_co_create("qcow2", plain, opts, NULL));
+    BlockNode *node = block_co_open(plain, "qcow2", NULL, BLOCK_OPEN_NO_EXTERNAL, NULL);
+    ck_assert_ptr_nonnull(node);
+    block_co_close(node);
+}
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("open");
@@ -205,6 +306,11 @@ static Suite *suite(void)
     tcase_add_test(tc, cache_modes_set_and_clear_their_flags);
     tcase_add_test(tc, nodes_nest_only_so_deep);
     tcase_add_test(tc, backing_names_are_relative_to_the_overlay);
+    tcase_add_test(tc, backing_chain_is_opened_read_only_relative_to_each_overlay);
+    tcase_add_test(tc, missing_link_of_a_chain_is_told_once_per_layer);
+    tcase_add_test(tc, chain_that_loops_is_an_error);
+    tcase_add_test(tc, backing_file_can_be_replaced_or_left_out_by_options);
+    tcase_add_test(tc, images_that_name_other_files_can_be_refused);
     suite_add_tcase(s, tc);
     return s;
 }
