@@ -14,8 +14,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "util/error.h"
 #include "util/event-loop-int.h"
+
+#ifdef HAVE_VALGRIND
+#include <valgrind/valgrind.h>
+#endif
 
 static __thread EventLoop *current_loop;
 
@@ -209,6 +214,12 @@ static bool init_engine(EventLoop *loop, EventLoopEngine engine, GError **errp)
     int ret = -ENOSYS;
 
     engine = engine_from_env(engine);
+#ifdef HAVE_VALGRIND
+    /* Valgrind runs one thread at a time and keeps its lock while io_uring_enter() waits: nobody could wake the loop. */
+    if (engine == EVENT_LOOP_AUTO && RUNNING_ON_VALGRIND) {
+        engine = EVENT_LOOP_EPOLL;
+    }
+#endif
     if (engine != EVENT_LOOP_EPOLL && loop_engine_io_uring.init) {
         loop->ops = &loop_engine_io_uring;
         ret = loop->ops->init(loop);
