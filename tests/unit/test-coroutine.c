@@ -100,7 +100,7 @@ static void many_children(void *opaque)
 {
     CoTasks tasks;
 
-    for (int round = 0; round < 3; round++) {
+    for (int round = 0; round < TEST_ROUNDS(3); round++) {
         co_tasks_init(&tasks, CHILDREN);
         for (uintptr_t i = 1; i <= CHILDREN; i++) {
             ck_assert_int_eq(co_tasks_start(&tasks, keeps_state_task, (void *)i), 0);
