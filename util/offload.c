@@ -16,6 +16,7 @@
 enum {
     PROBES = 9,                      /* round trips measured */
     PROBE_BUDGET_NS = 600 * 1000,    /* stop measuring then: the loop stands still meanwhile */
+    HANDOVER_MAX_NS = 50 * 1000,     /* more is somebody else's load, which passes while the figure stays */
     HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
     INLINE_FACTOR = 2,               /* cheaper than so many hand-overs: inline */
     PART_FACTOR = 4,                 /* a part is worth at least so many hand-overs */
@@ -83,7 +84,8 @@ static uint64_t measure_handover(void)
         ns[n++] = probe_ns;
     }
     qsort(ns, n, sizeof(ns[0]), compare_ns);
-    return (uint64_t)MAX(ns[n / 2], 1);
+    /* The lower quartile: what a hand-over costs when nothing gets between. */
+    return (uint64_t)CLAMP(ns[n / 4], 1, HANDOVER_MAX_NS);
 }
 
 uint64_t offload_handover_ns(void)
