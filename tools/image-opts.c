@@ -100,21 +100,29 @@ bool img_parse_output(const char *cmd, const char *text, bool *json)
     return true;
 }
 
-bool img_parse_size(const char *what, const char *text, int64_t *out)
+bool img_parse_size_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
 {
+    bool negative = text[0] == '-';
     uint64_t value = 0;
-    NumberResult r = number_parse_size(text[0] == '-' ? text + 1 : text, &value);
+    NumberResult r = number_parse_size(negative ? text + 1 : text, &value);
 
     if (r == NUMBER_INVALID) {
         report_error("Invalid %s specified: '%s'.", what, text);
         return false;
     }
-    if (r == NUMBER_RANGE || value > INT64_MAX || (text[0] == '-' && value > 0)) {
-        report_error("Invalid %s specified. Must be between 0 and %" G_GINT64_FORMAT ".", what, G_MAXINT64);
+    if (r == NUMBER_RANGE || value > INT64_MAX || (negative && value > 0) || (int64_t)value < min ||
+        (int64_t)value > max) {
+        report_error("Invalid %s specified. Must be between %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT ".", what, min,
+                     max);
         return false;
     }
     *out = (int64_t)value;
     return true;
+}
+
+bool img_parse_size(const char *what, const char *text, int64_t *out)
+{
+    return img_parse_size_in(what, text, 0, INT64_MAX, out);
 }
 
 const BlockDriver *img_find_format(const char *format)

@@ -49,6 +49,7 @@ bool img_parse_output(const char *cmd, const char *text, bool *json);
 
 /* A size operand or option value, 0 .. 2^63-1. @what: "image size". */
 bool img_parse_size(const char *what, const char *text, int64_t *out);
+bool img_parse_size_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out);
 
 /* The driver by its format name, or NULL with "Unknown file format 'x'". */
 const BlockDriver *img_find_format(const char *format);

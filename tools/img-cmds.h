@@ -12,8 +12,10 @@ int coroutine_fn img_check(int argc, char **argv);
 int coroutine_fn img_compare(int argc, char **argv);
 int coroutine_fn img_convert(int argc, char **argv);
 int coroutine_fn img_create(int argc, char **argv);
+int coroutine_fn img_dd(int argc, char **argv);
 int coroutine_fn img_info(int argc, char **argv);
 int coroutine_fn img_map(int argc, char **argv);
 int coroutine_fn img_measure(int argc, char **argv);
+int coroutine_fn img_resize(int argc, char **argv);
 
 #endif

@@ -25,12 +25,12 @@ static const ImgCommand commands[] = {
     {"compare", img_compare, "check if two images have the same contents"},
     {"convert", img_convert, "copy an image, with another format where wanted"},
     {"create", img_create, "make a new image"},
-    {"dd", NULL, "copy blocks from one image to another"},
+    {"dd", img_dd, "copy blocks from one image to another"},
     {"info", img_info, "show facts about an image"},
     {"map", img_map, "show where an image's data lives"},
     {"measure", img_measure, "calculate the file size that a new image needs"},
     {"rebase", NULL, "change the backing file of an image"},
-    {"resize", NULL, "change the virtual size of an image"},
+    {"resize", img_resize, "change the virtual size of an image"},
     {"snapshot", NULL, "list, take, apply and delete internal snapshots"},
 };
 
