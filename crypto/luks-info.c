@@ -20,6 +20,7 @@ InfoTree *luks_info(const CryptoBlock *b)
     const LuksHeader *h = &s->header;
     const SectorCipherSpec *sector = &s->algs.sector;
     InfoTree *t = info_object_new(), *slots = info_array_new();
+    g_autofree char *uuid = g_strescape(h->uuid, NULL); /* from the disk: may hold anything */
 
     info_set_str(t, "ivgen-alg", ivgen_name(sector->ivgen));
     if (s->algs.has_ivgen_hash) {
@@ -28,7 +29,7 @@ InfoTree *luks_info(const CryptoBlock *b)
     info_set_str(t, "cipher-alg", cipher_alg_name(sector->cipher));
     info_set_str(t, "cipher-mode", cipher_mode_name(sector->mode));
     info_set_str(t, "hash-alg", hash_name(s->algs.hash));
-    info_set_str(t, "uuid", h->uuid);
+    info_set_str(t, "uuid", uuid);
     info_set_uint(t, "payload-offset", b->payload_offset);
     info_set_uint(t, "master-key-iters", h->digest_iterations);
     info_set_bool(t, "detached-header", h->payload_sector == 0);

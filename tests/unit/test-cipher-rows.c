@@ -5,7 +5,7 @@
 #include "crypto/init.h"
 #include "tests/unit/crypto-fixture.h"
 
-enum { MAX_SECTORS = 150, MAX_BYTES = 160 * 1024, SLACK = 64, ROUNDS = 400 };
+enum { MAX_SECTORS = 150, MAX_BYTES = 80 * 1024, SLACK = 64, ROUNDS = 150 };
 
 typedef struct Run {
     CipherAlg alg;
