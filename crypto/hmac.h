@@ -25,4 +25,7 @@ void hmac_key_chain(const HmacKey *k, uint8_t *u, uint8_t *acc, uint64_t count);
 /* As hmac_key_chain(), always by the portable row: what other tools on this machine are likely to need for it. */
 void hmac_key_chain_portable(const HmacKey *k, uint8_t *u, uint8_t *acc, uint64_t count);
 
+/* Every accelerated chain against the portable one. For crypto_init(). */
+bool hmac_self_test(GError **errp);
+
 #endif

@@ -5,6 +5,7 @@
 
 #include "crypto/cipher.h"
 #include "crypto/hash.h"
+#include "crypto/hmac.h"
 #include "util/error.h"
 
 static bool start(GError **errp)
@@ -15,7 +16,7 @@ static bool start(GError **errp)
         error_set(errp, "Unable to start the gnutls library: %s", gnutls_strerror(ret));
         return false;
     }
-    return hash_self_test(errp) && cipher_self_test(errp);
+    return hash_self_test(errp) && hmac_self_test(errp) && cipher_self_test(errp);
 }
 
 bool crypto_init(GError **errp)

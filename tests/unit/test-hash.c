@@ -117,6 +117,31 @@ START_TEST(hmac_chain_equals_single_steps)
 }
 END_TEST
 
+/* The row with CPU help against the portable one: keys of every length, chains of every short length. */
+START_TEST(hmac_chain_rows_agree)
+{
+    g_autoptr(GRand) r = g_rand_new_with_seed(3);
+
+    for (int round = 0; round < 300; round++) {
+        uint8_t key[200], u[2][HASH_MAX_BYTES], acc[2][HASH_MAX_BYTES];
+        g_autoptr(HmacKey) k = NULL;
+
+        for (size_t i = 0; i < sizeof(key); i++) {
+            key[i] = g_rand_int(r);
+        }
+        for (size_t i = 0; i < HASH_MAX_BYTES; i++) {
+            u[0][i] = u[1][i] = g_rand_int(r);
+            acc[0][i] = acc[1][i] = g_rand_int(r);
+        }
+        k = hmac_key_new(_i, key, round % sizeof(key));
+        hmac_key_chain(k, u[0], acc[0], round % 7);
+        hmac_key_chain_portable(k, u[1], acc[1], round % 7);
+        ck_assert_mem_eq(u[0], u[1], HASH_MAX_BYTES);
+        ck_assert_mem_eq(acc[0], acc[1], HASH_MAX_BYTES);
+    }
+}
+END_TEST
+
 START_TEST(random_bytes_differ)
 {
     uint8_t a[32] = {0}, b[32] = {0}, zero[32] = {0};
@@ -153,6 +178,7 @@ int main(void)
     tcase_add_test(t, hash_names_are_case_sensitive_and_exact);
     tcase_add_loop_test(t, hmac_gives_the_published_codes, 0, G_N_ELEMENTS(hmac_vectors));
     tcase_add_loop_test(t, hmac_chain_equals_single_steps, 0, HASH_SM3);
+    tcase_add_loop_test(t, hmac_chain_rows_agree, 0, HASH_SM3);
     tcase_add_test(t, random_bytes_differ);
     tcase_add_test(t, random_uuid_is_version_4_in_lower_case);
     suite_add_tcase(s, t);
