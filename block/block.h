@@ -54,8 +54,9 @@ enum {
 
 /* Placement hook of a write, for callers that want data laid out on disk in the order of their requests while everything
  * else (compression, encryption, the writes themselves) runs in parallel. A driver that allocates calls block_place_wait()
- * just before it allocates, with no lock held, and block_placed() once the request's clusters are all allocated. The io
- * layer calls both on completion for drivers that do not. */
+ * just before it allocates, with no lock held, and block_placed() once the request's clusters are all allocated;
+ * a request that allocates nothing may call the latter without the former. The io layer calls block_placed() on completion
+ * for drivers that do not. */
 typedef struct BlockPlace {
     void coroutine_fn (*wait)(void *opaque); /* yields until it is this request's turn */
     void (*placed)(void *opaque);            /* lets the next one go; may not yield */

@@ -3,9 +3,11 @@
 
 #include <glib.h>
 
-void copy_order_init(CopyOrder *o, unsigned window)
+enum { FIRST_SIZE = 64 };
+
+void copy_order_init(CopyOrder *o)
 {
-    *o = (CopyOrder){.window = window, .over = g_new0(bool, window)};
+    *o = (CopyOrder){.size = FIRST_SIZE, .over = g_new0(bool, FIRST_SIZE)};
     pthread_mutex_init(&o->guard, NULL);
     co_queue_init(&o->waiters);
 }
@@ -26,41 +28,40 @@ void coroutine_fn copy_order_wait(CopyOrder *o, uint64_t seq)
     pthread_mutex_unlock(&o->guard);
 }
 
-/* Guard held; @seq is inside the window. */
-static void end_turn(CopyOrder *o, uint64_t seq)
+/* Guard held: make room for @seq. */
+static void grow(CopyOrder *o, uint64_t seq)
 {
-    uint64_t before = o->turn;
+    uint64_t size = o->size;
 
-    g_assert(seq >= o->turn && seq < o->turn + o->window);
-    o->over[seq % o->window] = true;
-    while (o->over[o->turn % o->window]) {
-        o->over[o->turn % o->window] = false;
-        o->turn++;
+    while (seq >= o->turn + size) {
+        size *= 2;
     }
-    if (o->turn != before) {
-        co_queue_wake_all(&o->waiters);
+    bool *over = g_new0(bool, size);
+    for (uint64_t n = o->turn; n < o->turn + o->size; n++) {
+        over[n % size] = o->over[n % o->size];
     }
+    g_free(o->over);
+    o->over = over;
+    o->size = size;
 }
 
 void copy_order_pass(CopyOrder *o, uint64_t seq)
 {
     PTHREAD_GUARD(&o->guard);
+    uint64_t before = o->turn;
 
-    if (!o->aborted) {
-        end_turn(o, seq);
+    g_assert(seq >= o->turn);
+    if (seq >= o->turn + o->size) {
+        grow(o, seq);
     }
-}
-
-void coroutine_fn copy_order_skip(CopyOrder *o, uint64_t seq)
-{
-    pthread_mutex_lock(&o->guard);
-    while (seq >= o->turn + o->window && !o->aborted) {
-        co_queue_wait_pthread(&o->waiters, &o->guard);
+    o->over[seq % o->size] = true;
+    while (o->over[o->turn % o->size]) {
+        o->over[o->turn % o->size] = false;
+        o->turn++;
     }
-    if (!o->aborted) {
-        end_turn(o, seq);
+    if (o->turn != before) {
+        co_queue_wake_all(&o->waiters);
     }
-    pthread_mutex_unlock(&o->guard);
 }
 
 void copy_order_abort(CopyOrder *o)

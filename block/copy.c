@@ -244,10 +244,10 @@ static void window_placed(void *opaque)
 }
 
 /* A window that places nothing. */
-static void coroutine_fn window_skip_turn(CopyWindow *win)
+static void window_skip_turn(CopyWindow *win)
 {
     if (!win->job->opts->out_of_order) {
-        copy_order_skip(&win->job->order, win->seq);
+        copy_order_pass(&win->job->order, win->seq);
     }
 }
 
@@ -392,7 +392,7 @@ static int coroutine_fn job_init(CopyJob *job, const BlockCopyOptions *opts, Blo
     job->cluster_bytes = info.cluster_bytes;
     job->window_bytes = MAX(COPY_WINDOW_BYTES, (size_t)info.cluster_bytes);
     co_mutex_init(&job->guard);
-    copy_order_init(&job->order, COPY_MAX_WORKERS);
+    copy_order_init(&job->order);
     return 0;
 }
 

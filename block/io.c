@@ -201,7 +201,6 @@ int coroutine_fn block_co_rw_write(BlockNode *node, const BlockRw *rw)
         ret = write_checked(node, rw);
     }
     /* On every path, failures included, or those behind this request would wait for ever. */
-    block_place_wait(rw->place);
     block_placed(rw->place);
     return ret;
 }
@@ -260,8 +259,7 @@ void coroutine_fn block_place_wait(BlockPlace *p)
 
 void block_placed(BlockPlace *p)
 {
-    /* A request that found its clusters there has not waited, and may be early: its turn ends when it completes. */
-    if (p && p->wait_done && !p->placed_done) {
+    if (p && !p->placed_done) {
         p->placed_done = true;
         p->placed(p->opaque);
     }

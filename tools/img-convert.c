@@ -78,7 +78,8 @@ typedef struct ConvertArgs {
     const char *backing, *backing_format;
     bool quiet, progress, compressed, no_create, target_is_zero, out_of_order;
     int64_t sparse_bytes;
-    uint64_t workers;
+    int64_t workers;
+    bool bitmaps, skip_broken_bitmaps;
 } ConvertArgs;
 
 typedef struct Convert {
@@ -107,25 +108,21 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(Convert, convert_clear)
 
 static bool parse_sparse(const char *text, int64_t *out)
 {
-    uint64_t value;
-
-    if (number_parse_size(text, &value) != NUMBER_OK) {
-        report_error("Invalid buffer size for sparse output specified: '%s'.", text);
+    if (!img_parse_size("buffer size for sparse output", text, out)) {
         return false;
     }
-    if (value % SECTOR_SIZE || value > CONVERT_MAX_SPARSE) {
+    if (*out % SECTOR_SIZE || *out > CONVERT_MAX_SPARSE) {
         report_error("Invalid buffer size for sparse output specified. Valid sizes are multiples of %d up to %" PRId64
                      ". Select 0 to disable sparse detection (fully allocates output).",
                      SECTOR_SIZE, CONVERT_MAX_SPARSE);
         return false;
     }
-    *out = value;
     return true;
 }
 
-static bool parse_workers(const char *text, uint64_t *out)
+static bool parse_workers(const char *text, int64_t *out)
 {
-    if (number_parse_uint(text, UINT64_MAX, out) != NUMBER_OK) {
+    if (number_parse_int(text, INT64_MIN, INT64_MAX, out) == NUMBER_INVALID) {
         report_error("Invalid number of coroutines specified: '%s'.", text);
         return false;
     }
@@ -186,6 +183,12 @@ static bool take_flag(ConvertArgs *a, int key)
     case 'W':
         a->out_of_order = true;
         return true;
+    case OPT_BITMAPS:
+        a->bitmaps = true;
+        return true;
+    case OPT_SKIP_BROKEN:
+        a->skip_broken_bitmaps = true;
+        return true;
     default:
         return refuse_option(key);
     }
@@ -228,7 +231,11 @@ static bool take_option(ConvertArgs *a, int key, const char *arg)
 /* Combinations that make no sense. */
 static bool check_args(const ConvertArgs *a, int operands)
 {
-    if (a->target_image_opts && !a->no_create) {
+    if (a->skip_broken_bitmaps && !a->bitmaps) {
+        report_error("Use of --skip-broken-bitmaps requires --bitmaps");
+    } else if (a->bitmaps) {
+        return refuse_option(OPT_BITMAPS);
+    } else if (a->target_image_opts && !a->no_create) {
         report_error("--target-image-opts requires use of -n flag");
     } else if (a->target_is_zero && !a->no_create) {
         report_error("--target-is-zero requires use of -n flag");

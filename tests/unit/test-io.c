@@ -256,7 +256,12 @@ static void count_call(void *opaque)
     (*(int *)opaque)++;
 }
 
-START_CO_TEST(placement_hooks_run_once_on_success_and_on_every_failure)
+static void coroutine_fn no_turn(void *opaque)
+{
+}
+
+/* Nothing is allocated here, so no turn is waited for, unless a request is cut in pieces: then before the first. */
+START_CO_TEST(a_turn_ends_once_on_success_and_on_every_failure)
 {
     BlockNode *node = mem_node_new(0, &(BlockLimits){.max_transfer = 4096});
     g_auto(IoVec) iov;
@@ -270,13 +275,13 @@ START_CO_TEST(placement_hooks_run_once_on_success_and_on_every_failure)
 
     iovec_init_buf(&iov, buf, 16384);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        int calls = 0;
-        BlockPlace place = {.wait = count_call, .placed = count_call, .opaque = &calls};
+        int placed = 0;
+        BlockPlace place = {.wait = no_turn, .placed = count_call, .opaque = &placed};
         BlockRw rw = {.offset = cases[i].offset, .bytes = 16384, .iov = &iov, .flags = cases[i].flags, .place = &place};
         mem_state(node)->fail_write = cases[i].fail;
         ck_assert_int_eq(block_co_rw_write(node, &rw), cases[i].ret);
-        ck_assert_int_eq(calls, 2);
-        ck_assert(place.wait_done && place.placed_done);
+        ck_assert_int_eq(placed, 1);
+        ck_assert(place.placed_done);
     }
     block_co_close(node);
 }
@@ -305,7 +310,7 @@ static Suite *suite(void)
     tcase_add_test(tc, discard_leaves_the_edges_alone);
     tcase_add_test(tc, discard_without_unmap_does_nothing);
     tcase_add_test(tc, detect_zeroes_turns_zero_data_into_a_zero_write);
-    tcase_add_test(tc, placement_hooks_run_once_on_success_and_on_every_failure);
+    tcase_add_test(tc, a_turn_ends_once_on_success_and_on_every_failure);
     suite_add_tcase(s, tc);
     return s;
 }
