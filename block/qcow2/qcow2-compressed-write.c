@@ -92,7 +92,7 @@ static int coroutine_fn compress_all(Batch *b)
     return ret < 0 ? ret : tasks_ret;
 }
 
-/* Compressed clusters are written once: nothing may be mapped there. meta_lock held. */
+/* Compressed clusters are written once: no host cluster may be mapped there. meta_lock held. */
 static int coroutine_fn check_unmapped(Qcow2State *s, uint64_t guest_off, uint64_t bytes)
 {
     for (uint64_t done = 0, n; done < bytes; done += n) {
@@ -102,7 +102,7 @@ static int coroutine_fn check_unmapped(Qcow2State *s, uint64_t guest_off, uint64
         if (ret < 0) {
             return ret;
         }
-        if (map.kind != QCOW2_KIND_UNALLOCATED) {
+        if (map.kind != QCOW2_KIND_UNALLOCATED && map.kind != QCOW2_KIND_ZERO_PLAIN) {
             return -EIO;
         }
     }

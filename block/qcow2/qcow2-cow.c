@@ -5,9 +5,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "block/qcow2/qcow2-map.h"
 #include "block/qcow2/qcow2-read.h"
 #include "util/aligned-buf.h"
 #include "util/trace.h"
+
+/* Edges smaller than this are written along with the data: one request, and cheaper than a call of their own. */
+enum { ZERO_EDGE_BYTES = 128 << 10 };
 
 /* Guest bytes into @buf; beyond the end of the disk zeros, so that a disk that grows finds zeros there. */
 static int coroutine_fn read_edge(Qcow2State *s, uint64_t guest_off, uint8_t *buf, uint64_t bytes)
@@ -72,4 +76,48 @@ void qcow2_cow_clear(Qcow2Cow *cow)
 {
     iovec_destroy(&cow->iov);
     aligned_buf_free(cow->edges);
+}
+
+/* Do @bytes at @guest_off read as zeros, as far as the tables tell? */
+static int coroutine_fn edge_is_zero(Qcow2State *s, uint64_t guest_off, uint64_t bytes, bool *zero)
+{
+    uint64_t end = guest_off + bytes, backed = s->node->backing ? block_getlength(s->node->backing) : 0;
+
+    end = MIN(end, (uint64_t)s->node->total_bytes);
+    while (*zero && guest_off < end) {
+        uint64_t n = end - guest_off;
+        Qcow2Map map;
+        int ret = qcow2_lookup(s, guest_off, &n, &map, NULL);
+        if (ret < 0) {
+            return ret;
+        }
+        *zero = map.kind == QCOW2_KIND_ZERO_PLAIN || map.kind == QCOW2_KIND_ZERO_ALLOC ||
+                (map.kind == QCOW2_KIND_UNALLOCATED && guest_off >= backed);
+        guest_off += n;
+    }
+    return 0;
+}
+
+int coroutine_fn qcow2_cow_zero(Qcow2State *s, const Qcow2WriteRun *run, bool *done)
+{
+    uint64_t bytes = run->link.clusters << s->geo.cluster_bits;
+    bool zero = true;
+
+    *done = false;
+    /* Zeros of an encrypted disk are data. */
+    if (s->crypt.crypto || run->head_bytes + run->tail_bytes < ZERO_EDGE_BYTES) {
+        return 0;
+    }
+    int ret = edge_is_zero(s, run->link.guest_off, run->head_bytes, &zero);
+    if (ret == 0) {
+        ret = edge_is_zero(s, run->guest_off + run->bytes, run->tail_bytes, &zero);
+    }
+    if (ret < 0 || !zero) {
+        return ret;
+    }
+    ret = block_co_pwrite_zeroes(s->data, run->link.host_off, bytes, BLOCK_REQ_NO_FALLBACK);
+    *done = ret == 0;
+    trace(TRACE_QCOW2, "cow_zero", "guest=0x%" PRIx64 " clusters=%" PRIu64 " ret=%d", run->link.guest_off,
+          run->link.clusters, ret);
+    return ret == -ENOTSUP ? 0 : ret;
 }

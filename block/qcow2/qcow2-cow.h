@@ -17,4 +17,9 @@ typedef struct Qcow2Cow {
 int coroutine_fn qcow2_cow_read(Qcow2State *s, const Qcow2WriteRun *run, const IoVec *guest, size_t iov_off, Qcow2Cow *cow);
 void qcow2_cow_clear(Qcow2Cow *cow);
 
+/* Large edges that read as zeros are given to the file as a zero write of all the run's clusters: *@done, and the guest's data
+ * alone is left to be written. *@done is false when that is not worth it or cannot be done. 0 or -errno.
+ * Context: coroutine, no lock held. */
+int coroutine_fn qcow2_cow_zero(Qcow2State *s, const Qcow2WriteRun *run, bool *done);
+
 #endif

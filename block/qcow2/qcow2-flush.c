@@ -97,7 +97,7 @@ static int coroutine_fn flush_once(Qcow2State *s)
 int coroutine_fn qcow2_flush_metadata_locked(Qcow2State *s, bool again)
 {
     g_assert(co_mutex_is_held(&s->meta_lock));
-    if (!s->refblocks) {
+    if (!s->refs.pending_frees) {
         return 0; /* opened read-only: nothing can be dirty */
     }
     int ret = flush_once(s);

@@ -97,7 +97,7 @@ typedef struct Qcow2State {
     _Atomic bool corrupt_said; /* non-fatal message printed once */
     _Atomic bool data_unsynced; /* guest data was written to newly allocated clusters since the last sync of s->data */
     _Atomic unsigned next_req;  /* request numbers for traces */
-    _Atomic int file_sparse;    /* has the file many holes? 0 not looked yet, 1 yes, -1 no; see qcow2-status.c */
+    _Atomic int file_sparse;    /* has the file many holes? 0 not looked yet, 1 yes, -1 no; see qcow2-sparse.h */
 } Qcow2State;
 
 static inline Qcow2State *qcow2_state(BlockNode *node) { return node->state; }

@@ -3,6 +3,7 @@
 
 #include "block/qcow2/qcow2-io.h"
 #include "block/qcow2/qcow2-map.h"
+#include "block/qcow2/qcow2-sparse.h"
 
 /* Flags of a run; see sections 6, 7 and 9 of the qcow2 sheet and field cases F08, F28. */
 static unsigned status_flags(const Qcow2State *s, const Qcow2Map *map)
@@ -21,17 +22,6 @@ static unsigned status_flags(const Qcow2State *s, const Qcow2Map *map)
         return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | BLOCK_STATUS_COMPRESSED;
     }
     g_assert_not_reached();
-}
-
-/* Preallocated clusters are mapped but were never written: then the file's holes tell where zeros are. An ordinary file
- * has none worth a system call per run, so ask once whether a tenth of it is missing. */
-static bool coroutine_fn file_has_holes(Qcow2State *s)
-{
-    if (s->file_sparse == 0) {
-        int64_t stored = block_co_allocated_bytes(s->data), length = block_getlength(s->data);
-        s->file_sparse = stored >= 0 && length > 0 && stored < length - length / 10 ? 1 : -1;
-    }
-    return s->file_sparse > 0;
 }
 
 /* Does the run of @next, @at bytes on, belong to the run of @map? */
@@ -62,7 +52,7 @@ int coroutine_fn qcow2_co_status(BlockNode *node, int64_t guest_off, int64_t byt
         done += n;
     }
     bool plain_data = (flags & BLOCK_STATUS_DATA) && (flags & BLOCK_STATUS_OFFSET);
-    st->flags = flags | (plain_data && file_has_holes(s) ? BLOCK_STATUS_RECURSE : 0);
+    st->flags = flags | (plain_data && qcow2_file_is_sparse(s) ? BLOCK_STATUS_RECURSE : 0);
     st->bytes = done;
     st->host_off = flags & BLOCK_STATUS_OFFSET ? map.host_off : 0;
     st->file = s->data;

@@ -30,9 +30,16 @@ static int coroutine_fn write_host(Qcow2State *s, uint64_t host_off, uint64_t gu
 static int coroutine_fn write_data(Qcow2State *s, const Qcow2WriteRun *run, const IoVec *iov, size_t iov_off,
                                    unsigned flags)
 {
+    bool edges_done = run->head_bytes == 0 && run->tail_bytes == 0;
     Qcow2Cow cow;
 
-    if (run->head_bytes == 0 && run->tail_bytes == 0) {
+    if (!edges_done) {
+        int ret = qcow2_cow_zero(s, run, &edges_done);
+        if (ret < 0) {
+            return ret;
+        }
+    }
+    if (edges_done) {
         return write_host(s, run->host_off, run->guest_off, iov, iov_off, run->bytes, flags);
     }
     int ret = qcow2_cow_read(s, run, iov, iov_off, &cow);
