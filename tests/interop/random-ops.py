@@ -306,7 +306,9 @@ class Seed:
         runs = []
         for e in json.loads(text):
             # With preallocated metadata, what is data depends on the holes that the file system keeps.
-            facts = [e['depth'], e['present']] + ([] if self.geo.prealloc == 'metadata' else [e['zero'], e['data'], e.get('compressed')])
+            # With any image, whether data is known to be zeros depends on the holes that the writer happened to leave.
+            zero = e['zero'] and not e['data']
+            facts = [e['depth'], e['present']] + ([] if self.geo.prealloc == 'metadata' else [zero, e['data'], e.get('compressed')])
             if runs and runs[-1][2:] == facts:
                 runs[-1][1] += e['length']
             else:
