@@ -57,6 +57,7 @@ struct BlockDriver {
     int coroutine_fn (*co_flush)(BlockNode *node); /* own metadata; then the io layer flushes node->file. NULL = none */
     int coroutine_fn (*co_status)(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st); /* NULL = all data */
     int64_t coroutine_fn (*co_getlength)(BlockNode *node);
+    /* New space reads as zeros, also where a longer backing file has data. */
     bool coroutine_fn (*co_truncate)(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
     int coroutine_fn (*co_get_info)(BlockNode *node, BlockInfo *info);                 /* NULL = zeros */
     InfoTree *coroutine_fn (*co_specific_info)(BlockNode *node, GError **errp);        /* NULL = none; the data object */

@@ -37,22 +37,6 @@ static bool truncate_allowed(const BlockNode *node, int64_t bytes, GError **errp
     return true;
 }
 
-/* What a longer backing file holds there must not shine through in space that is new. */
-static bool coroutine_fn hide_backing(BlockNode *node, int64_t old, int64_t bytes, GError **errp)
-{
-    int64_t end = node->backing ? MIN(bytes, node->backing->total_bytes) : 0;
-
-    if (end <= old) {
-        return true;
-    }
-    int ret = block_co_pwrite_zeroes(node, old, end - old, 0);
-    if (ret < 0) {
-        error_set_errno(errp, -ret, "Could not zero the new area from %" PRId64 " on", old);
-        return false;
-    }
-    return true;
-}
-
 bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp)
 {
     Req req;
@@ -62,8 +46,7 @@ bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPreallo
         return false;
     }
     /* Everything from the lower of the two ends on: nobody may write into space that comes or goes. */
-    int64_t old = node->total_bytes;
-    int64_t from = MIN(old, bytes);
+    int64_t from = MIN(node->total_bytes, bytes);
     reqlist_begin(&node->reqs, &req, from, INT64_MAX - from, true, true);
     bool ok = node->drv->co_truncate(node, bytes, prealloc, errp);
     if (ok) {
@@ -71,5 +54,5 @@ bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPreallo
     }
     atomic_fetch_add(&node->write_gen, 1);
     reqlist_end(&node->reqs, &req);
-    return ok && hide_backing(node, old, bytes, errp);
+    return ok;
 }
