@@ -17,8 +17,12 @@
 
 static void G_GNUC_PRINTF(1, 0) report_valist(const char *fmt, va_list ap)
 {
-    vfprintf(stderr, fmt, ap);
-    fputc('\n', stderr);
+    /* stderr is not buffered: a damaged image may have thousands of findings, and each is one write. */
+    g_autoptr(GString) line = g_string_new(NULL);
+
+    g_string_append_vprintf(line, fmt, ap);
+    g_string_append_c(line, '\n');
+    fputs(line->str, stderr);
 }
 
 void qcow2_check_report(const char *fmt, ...)

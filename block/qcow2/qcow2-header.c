@@ -169,7 +169,7 @@ static bool check_l1(const Qcow2Header *h, GError **errp)
     if (!check_table("Active L1 table", h->l1_off, h->l1_size, 8, QCOW2_MAX_L1_BYTES, h->cluster_bits, errp)) {
         return false;
     }
-    if (h->l1_size > 0 && h->l1_off == 0) {
+    if (h->l1_size > 0 && (h->l1_off == 0 || h->l1_off >= (uint64_t)QCOW2_MAX_HOST_OFF)) {
         error_set(errp, "Active L1 table offset invalid");
         return false;
     }

@@ -92,6 +92,11 @@ static bool take_backing(Qcow2Spec *spec, OptDict *d, GError **errp)
     if (spec->backing_name && !*spec->backing_name) {
         g_clear_pointer(&spec->backing_name, g_free);
     }
+    if (spec->backing_name && strlen(spec->backing_name) > QCOW2_MAX_BACKING_NAME) {
+        error_set(errp, "Backing file name too long (%zu bytes, at most %d)", strlen(spec->backing_name),
+                  QCOW2_MAX_BACKING_NAME);
+        return false;
+    }
     if (spec->backing_format && !block_driver_find(spec->backing_format)) {
         return refuse_value(errp, "backing-fmt", spec->backing_format);
     }

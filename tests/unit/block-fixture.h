@@ -42,7 +42,7 @@ static inline int run_suite(Suite *s)
 /* A path in a fresh folder that scratch_free() removes with everything in it. */
 static inline char *scratch_dir(void)
 {
-    g_autofree char *dir = g_strdup("/tmp/qblock-test-XXXXXX");
+    g_autofree char *dir = g_build_filename(g_get_tmp_dir(), "qblock-test-XXXXXX", NULL);
 
     ck_assert_ptr_nonnull(g_mkdtemp(dir));
     return g_steal_pointer(&dir);

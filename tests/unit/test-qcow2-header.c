@@ -89,6 +89,7 @@ static const struct {
     {36, 4, UINT32_MAX, "Active L1 table too large"},
     {40, 8, 0x30200, "Active L1 table offset invalid"},
     {40, 8, 0, "Active L1 table offset invalid"},
+    {40, 8, UINT64_C(1) << 56, "Active L1 table offset invalid"},
     {40, 8, UINT64_C(1) << 63, "Active L1 table offset invalid"},
     {48, 8, 0x10200, "Reference count table offset invalid"},
     {48, 8, (UINT64_C(1) << 63) - CLUSTER, "Reference count table offset invalid"},
