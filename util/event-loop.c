@@ -27,6 +27,13 @@ static __thread EventLoop *current_loop;
 static LoopItem asleep_mark;
 #define LOOP_ASLEEP (&asleep_mark)
 
+static atomic_uint loops_awake; /* a hint for util/offload: relaxed */
+
+unsigned event_loops_awake(void)
+{
+    return atomic_load_explicit(&loops_awake, memory_order_relaxed);
+}
+
 EventLoop *event_loop_current(void)
 {
     return current_loop;
@@ -186,7 +193,13 @@ void loop_turn(EventLoop *loop, bool may_block)
     if (may_block && loop_sleep_begin(loop)) {
         timeout_ns = loop->timers.count > 0 ? loop_timers_wait_ns(&loop->timers, clock_monotonic_ns()) : -1;
     }
+    if (timeout_ns != 0) {
+        atomic_fetch_sub_explicit(&loops_awake, 1, memory_order_relaxed);
+    }
     loop->ops->wait(loop, timeout_ns);
+    if (timeout_ns != 0) {
+        atomic_fetch_add_explicit(&loops_awake, 1, memory_order_relaxed);
+    }
     loop_dispatch(loop);
 }
 
@@ -260,6 +273,7 @@ EventLoop *event_loop_new(EventLoopEngine engine, GError **errp)
     }
     co_context_init_thread(&loop->thread_ctx);
     current_loop = loop;
+    atomic_fetch_add_explicit(&loops_awake, 1, memory_order_relaxed);
     return loop;
 }
 
@@ -288,6 +302,7 @@ void event_loop_free(EventLoop *loop)
     loop_timers_destroy(&loop->timers);
     co_context_destroy_thread(&loop->thread_ctx);
     current_loop = NULL;
+    atomic_fetch_sub_explicit(&loops_awake, 1, memory_order_relaxed);
     g_free(loop);
 }
 

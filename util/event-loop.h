@@ -48,6 +48,9 @@ void coroutine_fn loop_co_sleep_ns(int64_t ns);
 
 int64_t clock_monotonic_ns(void); /* Context: any */
 
+/* Loops of the process that are not waiting for an event now: threads that use a CPU. Context: any. */
+unsigned event_loops_awake(void);
+
 /* A GSource that runs @loop inside a GLib main loop of the same thread. The caller owns one reference. */
 GSource *event_loop_gsource_new(EventLoop *loop);
 

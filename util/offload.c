@@ -114,10 +114,19 @@ static uint64_t job_cost_ns(const OffloadJob *job)
     return __builtin_mul_overflow(job->ps_per_unit, (uint64_t)job->units, &ps) ? UINT64_MAX : ps / 1000;
 }
 
-/* How many threads @job is worth: at most the units it has, the workers that are free plus the caller. */
-static size_t worthwhile_parts(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns)
+/* Workers that would find a CPU: the pool has one per CPU, and loops that are awake, the caller's among them, use
+ * some. A copy with a loop on every CPU is as parallel as it gets; hand-overs would only cost. */
+static unsigned workers_with_cpu(void)
 {
-    uint64_t parts = MIN((uint64_t)thread_pool_idle() + 1, cost_ns / (PART_FACTOR * handover_ns));
+    unsigned idle = thread_pool_idle(), awake = event_loops_awake();
+
+    return idle > awake ? idle - awake : 0;
+}
+
+/* How many threads @job is worth: at most the units it has, @spare workers plus the caller. */
+static size_t worthwhile_parts(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns, unsigned spare)
+{
+    uint64_t parts = MIN((uint64_t)spare + 1, cost_ns / (PART_FACTOR * handover_ns));
 
     return (size_t)MIN(parts, (uint64_t)job->units);
 }
@@ -132,20 +141,24 @@ static bool loop_has_other_work(void)
 
 static Decision decide(const OffloadJob *job, uint64_t cost_ns, size_t *parts)
 {
-    uint64_t handover_ns;
+    unsigned spare;
 
     *parts = 1;
     if (job->mode == OFFLOAD_OFF) {
         return DECIDE_INLINE;
     }
-    handover_ns = offload_handover_ns();
+    spare = job->mode == OFFLOAD_ON ? thread_pool_idle() : workers_with_cpu();
+    if (job->mode == OFFLOAD_AUTO && spare == 0) {
+        return DECIDE_INLINE;
+    }
+    uint64_t handover_ns = offload_handover_ns();
     if (job->mode == OFFLOAD_AUTO && cost_ns < INLINE_FACTOR * handover_ns) {
         return DECIDE_INLINE;
     }
     if (job->mode == OFFLOAD_AUTO && loop_has_other_work()) {
-        return thread_pool_idle() > 0 ? DECIDE_WORKER : DECIDE_INLINE;
+        return DECIDE_WORKER;
     }
-    *parts = worthwhile_parts(job, cost_ns, handover_ns);
+    *parts = worthwhile_parts(job, cost_ns, handover_ns, spare);
     if (*parts > 1) {
         return DECIDE_SPLIT;
     }
