@@ -121,21 +121,22 @@ static void kat_make_ivs(const CipherKat *kat, uint8_t *ivs)
     }
 }
 
+/* All sectors are alike, and the first is the known one. */
 static bool kat_sectors_match(const uint8_t *buf, const char *sha256)
 {
-    for (int i = 0; i < KAT_SECTORS; i++) {
-        uint8_t digest[32];
-        char hex[65];
+    uint8_t digest[32];
+    char hex[65];
 
-        hash_compute(HASH_SHA256, buf + i * KAT_BYTES, KAT_BYTES, digest);
-        for (size_t k = 0; k < sizeof(digest); k++) {
-            g_snprintf(hex + 2 * k, 3, "%02x", digest[k]);
-        }
-        if (strcmp(hex, sha256)) {
+    for (int i = 1; i < KAT_SECTORS; i++) {
+        if (memcmp(buf, buf + i * KAT_BYTES, KAT_BYTES)) {
             return false;
         }
     }
-    return true;
+    hash_compute(HASH_SHA256, buf, KAT_BYTES, digest);
+    for (size_t k = 0; k < sizeof(digest); k++) {
+        g_snprintf(hex + 2 * k, 3, "%02x", digest[k]);
+    }
+    return !strcmp(hex, sha256);
 }
 
 static bool kat_passes(const CipherDriver *driver, void *ctx, const CipherKat *kat)
@@ -157,14 +158,15 @@ static bool kat_passes(const CipherDriver *driver, void *ctx, const CipherKat *k
     return !driver->encrypt(ctx, ivs, KAT_BYTES, KAT_SECTORS, buf, buf) && kat_sectors_match(buf, kat->sha256);
 }
 
-bool cipher_driver_self_test(const CipherDriver *driver, GError **errp)
+bool cipher_driver_self_test(const CipherDriver *driver, CipherAlg alg, CipherMode mode, GError **errp)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(kats); i++) {
         const CipherKat *kat = &kats[i];
         uint8_t key[CIPHER_MAX_KEY_BYTES];
         void *ctx;
 
-        if (!driver->supports(kat->alg, kat->mode)) {
+        if (kat->mode != mode || strcmp(cipher_alg_family(kat->alg), cipher_alg_family(alg)) ||
+            !driver->supports(kat->alg, mode)) {
             continue;
         }
         ctx = driver->ctx_new(kat->alg, kat->mode, key, kat_make_key(kat, key), errp);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "crypto/cipher.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "crypto/cipher-int.h"
@@ -42,7 +43,9 @@ static const CipherDriver *const rows[] = {
     &cipher_driver_gnutls,        &cipher_driver_nettle,
 };
 
-static bool row_passed[G_N_ELEMENTS(rows)]; /* written once, inside crypto_init() */
+/* What the self-test of a combination said. Two threads may both run it: they store the same. */
+enum { UNTESTED, PASSED, FAILED };
+static _Atomic int row_state[G_N_ELEMENTS(rows)][CIPHER_COUNT][CIPHER_MODE_COUNT];
 
 struct Cipher {
     const CipherDriver *driver;
@@ -145,6 +148,26 @@ static bool row_is_forced(const CipherDriver *d, const char *forced)
     return !strncmp(d->name, forced, len) && (d->name[len] == '\0' || d->name[len] == '-');
 }
 
+/* Row @i may be used for the combination; the first question runs its known answers. */
+static bool row_passes(size_t i, CipherAlg alg, CipherMode mode)
+{
+    _Atomic int *state = &row_state[i][alg][mode];
+
+    if (!rows[i]->supports(alg, mode)) {
+        return false;
+    }
+    if (atomic_load(state) == UNTESTED) {
+        g_autoptr(GError) err = NULL;
+        bool passed = row_available(rows[i]) && cipher_driver_self_test(rows[i], alg, mode, &err);
+
+        if (err) {
+            trace(TRACE_CRYPTO, "cipher-self-test", "%s", err->message);
+        }
+        atomic_store(state, passed ? PASSED : FAILED);
+    }
+    return atomic_load(state) == PASSED;
+}
+
 /* The best row for a combination, or NULL. @skip: that many hits are passed over. */
 static const CipherDriver *find_row(CipherAlg alg, CipherMode mode, size_t skip)
 {
@@ -153,7 +176,7 @@ static const CipherDriver *find_row(CipherAlg alg, CipherMode mode, size_t skip)
     for (int pass = forced ? 0 : 1; pass < 2; pass++) {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
             bool is_forced = forced && row_is_forced(rows[i], forced);
-            if (row_passed[i] && is_forced == (pass == 0) && rows[i]->supports(alg, mode) && skip-- == 0) {
+            if (is_forced == (pass == 0) && row_passes(i, alg, mode) && skip-- == 0) {
                 return rows[i];
             }
         }
@@ -260,15 +283,6 @@ int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t 
 
 bool cipher_self_test(GError **errp)
 {
-    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
-        g_autoptr(GError) err = NULL;
-
-        if (!row_available(rows[i])) {
-            continue;
-        }
-        row_passed[i] = cipher_driver_self_test(rows[i], &err);
-        trace(TRACE_CRYPTO, "cipher-self-test", "row=%s %s", rows[i]->name, err ? err->message : "passed");
-    }
     if (!find_row(CIPHER_AES_256, CIPHER_XTS, 0) || !find_row(CIPHER_AES_256, CIPHER_CBC, 0)) {
         error_set(errp, "No AES implementation passed its self-test");
         return false;

@@ -2,7 +2,8 @@
 /* Ciphers: a driver table whose rows encrypt runs of sectors with one key.
  *
  * A Cipher is keyed once and used by one thread at a time. Rows, best first: vector AES where the CPU has it, gnutls,
- * nettle for what gnutls lacks. A row is used only after it has passed the known answers of cipher-kat.c in this process.
+ * nettle for what gnutls lacks. A row is used for a cipher and mode only after it has passed the known answers of cipher-kat.c in
+ * this process, which the first use asks for.
  * QBLOCK_CIPHER=<row or its first word> puts a row first where it supports the algorithm. */
 #ifndef QBLOCK_CRYPTO_CIPHER_H
 #define QBLOCK_CRYPTO_CIPHER_H
@@ -66,8 +67,7 @@ const char *cipher_row_name_at(size_t i);
 int cipher_encrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 
-/* Known answers for every row; a row that fails is not used from then on. False when nothing is left for AES.
- * Called once, by crypto_init(). */
+/* False when no row passes for AES. Called once, by crypto_init(). */
 bool cipher_self_test(GError **errp);
 
 #endif

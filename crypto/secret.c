@@ -232,7 +232,7 @@ bool secret_add(const OptDict *options, GError **errp)
 
 SecBuf *secret_lookup(const char *id, GError **errp)
 {
-    g_autoptr(GMutexLocker) guard = g_mutex_locker_new(&registry_lock);
+    g_autoptr(GMutexLocker) guard G_GNUC_UNUSED = g_mutex_locker_new(&registry_lock);
     const SecBuf *found = registry ? g_hash_table_lookup(registry, id) : NULL;
 
     if (!found) {
@@ -254,8 +254,20 @@ SecBuf *secret_lookup_utf8(const char *id, GError **errp)
     return g_steal_pointer(&buf);
 }
 
+/* The parsed text dies with the dictionary: its copy of the secret goes first. */
+static void wipe_data(OptDict *o)
+{
+    char *data = optdict_take(o, "data");
+
+    if (data) {
+        mem_wipe(data, strlen(data));
+        g_free(data);
+    }
+}
+
 bool secret_add_object(const char *text, GError **errp)
 {
+    bool ok;
     g_autoptr(OptDict) o =
         text[0] == '{' ? optdict_parse_json(text, errp) : optdict_parse_keyval_strict(text, "qom-type", errp);
     g_autofree char *type = NULL;
@@ -272,12 +284,14 @@ bool secret_add_object(const char *text, GError **errp)
         error_set(errp, "Parameter 'qom-type' does not accept value '%s'", type);
         return false;
     }
-    return secret_add(o, errp);
+    ok = secret_add(o, errp);
+    wipe_data(o);
+    return ok;
 }
 
 void secret_forget_all(void)
 {
-    g_autoptr(GMutexLocker) guard = g_mutex_locker_new(&registry_lock);
+    g_autoptr(GMutexLocker) guard G_GNUC_UNUSED = g_mutex_locker_new(&registry_lock);
 
     g_clear_pointer(&registry, g_hash_table_unref);
 }
