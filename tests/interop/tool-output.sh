@@ -91,7 +91,7 @@ normalise() {
 
 run_side() { # $1: ours or ref, $2: its tools, $3: command line
     cd "$work/$1" || exit 1
-    PATH=$2:$PATH timeout 20 bash -c "$3" >"$work/out/$1.raw" 2>"$work/out/$1.err.raw" </dev/null
+    PATH=$2:$PATH timeout 60 bash -c "$3" >"$work/out/$1.raw" 2>"$work/out/$1.err.raw" </dev/null
     {
         echo "status $?"
         echo "--- stdout"
