@@ -102,7 +102,7 @@ static bool check_mode(const FileState *s, int64_t old, int64_t bytes, BlockPrea
         return false;
     }
     if (prealloc != BLOCK_PREALLOC_OFF && bytes < old) {
-        error_set(errp, "Preallocation can't be used for shrinking files");
+        error_set(errp, "Cannot use preallocation for shrinking files");
         return false;
     }
     if (s->kind != FILE_REGULAR && prealloc != BLOCK_PREALLOC_OFF) {

@@ -133,24 +133,11 @@ static void tree_set(InfoTree *obj, const OptDict *d, const char *key)
     }
 }
 
-/* Add the options of @d to @obj, dotted keys as nested objects. Consumes @d's keys. Nesting is as deep as a key has
- * dots, which the parsers bound. */
-static void tree_add_options(InfoTree *obj, OptDict *d)
+/* Add the options of @d to @obj. Dotted keys stay as they are; only child nodes are objects of their own. */
+static void tree_add_options(InfoTree *obj, const OptDict *d)
 {
-    while (optdict_size(d) > 0) {
-        g_autofree char *key = g_strdup(optdict_key_at(d, 0));
-        char *dot = strchr(key, '.');
-        if (!dot) {
-            tree_set(obj, d, key);
-            optdict_remove(d, key);
-            continue;
-        }
-        g_autofree char *prefix = g_strndup(key, dot + 1 - key);
-        g_autoptr(OptDict) inner = optdict_take_prefix(d, prefix);
-        InfoTree *child = info_object_new();
-        *dot = '\0';
-        tree_add_options(child, inner);
-        info_set(obj, key, child);
+    for (size_t i = 0; i < optdict_size(d); i++) {
+        tree_set(obj, d, optdict_key_at(d, i));
     }
 }
 

@@ -236,7 +236,8 @@ static bool merge_json_name(const char *filename, OptDict *opts, GError **errp)
     g_autoptr(OptDict) json = optdict_parse_json(filename + strlen("json:"), &err);
 
     if (!json) {
-        bool is_syntax = g_str_has_prefix(err->message, "JSON parse error");
+        bool is_syntax = g_str_has_prefix(err->message, "JSON parse error") ||
+                         g_str_has_prefix(err->message, "Expecting a JSON value");
         error_set(errp, "%s%s", is_syntax ? "Could not parse the JSON options: " : "", err->message);
         return false;
     }

@@ -114,6 +114,13 @@ static int coroutine_fn raw_co_discard(BlockNode *node, int64_t offset, int64_t 
     return block_co_pdiscard(node->file, offset + s->offset, bytes);
 }
 
+static int64_t coroutine_fn raw_co_getlength(BlockNode *node)
+{
+    const RawState *s = node->state;
+
+    return s->has_size ? (int64_t)node->total_bytes : node->file->total_bytes - s->offset;
+}
+
 static int coroutine_fn raw_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
 {
     const RawState *s = node->state;
@@ -179,6 +186,7 @@ const BlockDriver block_driver_raw = {
     .co_write_zeroes = raw_co_write_zeroes,
     .co_discard = raw_co_discard,
     .co_status = raw_co_status,
+    .co_getlength = raw_co_getlength,
     .co_truncate = raw_co_truncate,
     .co_measure = raw_co_measure,
 };

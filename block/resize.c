@@ -50,7 +50,10 @@ bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPreallo
     reqlist_begin(&node->reqs, &req, from, INT64_MAX - from, true, true);
     bool ok = node->drv->co_truncate(node, bytes, prealloc, errp);
     if (ok) {
-        block_node_set_length(node, bytes);
+        /* The driver may have rounded. */
+        int64_t now = node->drv->co_getlength ? node->drv->co_getlength(node) : bytes;
+
+        block_node_set_length(node, now >= 0 ? now : bytes);
     }
     atomic_fetch_add(&node->write_gen, 1);
     reqlist_end(&node->reqs, &req);

@@ -116,15 +116,16 @@ static int coroutine_fn compare_nodes(const CompareArgs *a, BlockNode *const nod
     BlockCompareOptions opts = {.nodes = {nodes[0], nodes[1]}, .strict = a->strict};
     BlockCompareResult result;
 
-    if (len[0] != len[1]) {
-        if (a->strict) {
-            printf("%s", a->quiet ? "" : "Strict mode: Image size mismatch!\n");
-            return COMPARE_DIFFERENT;
-        }
-        printf("%s", a->quiet ? "" : "Warning: Image size mismatch!\n");
+    if (len[0] != len[1] && a->strict) {
+        printf("%s", a->quiet ? "" : "Strict mode: Image size mismatch!\n");
+        return COMPARE_DIFFERENT;
     }
     opts.progress = progress_new(a->progress && !a->quiet, MAX(len[0], len[1]));
     block_co_compare(&opts, &result);
+    /* Of no interest when what both have differs already. */
+    if (len[0] != len[1] && (result.verdict == BLOCK_COMPARE_EQUAL || result.offset >= MIN(len[0], len[1]))) {
+        printf("%s", a->quiet ? "" : "Warning: Image size mismatch!\n");
+    }
     int status = print_verdict(a, &result, names);
     progress_end(opts.progress);
     return status;
@@ -148,7 +149,7 @@ int coroutine_fn img_compare(int argc, char **argv)
     if (cmdline_operands(&cmd) != 2) {
         return report_usage("compare", "Expecting two image file names");
     }
-    if (!img_open_args_check(&args.open[0], "--a-format") || !img_open_args_check(&args.open[1], "--b-format")) {
+    if (!img_open_args_check(&args.open[0], "--format") || !img_open_args_check(&args.open[1], "--format")) {
         return COMPARE_OPEN_FAILED;
     }
     const char *const names[2] = {cmdline_operand(&cmd, 0), cmdline_operand(&cmd, 1)};

@@ -77,6 +77,17 @@ static bool coroutine_fn count_required(const Qcow2Spec *spec, BlockNode *node, 
     return !node || count_data(node, &spec->geo, clusters, errp);
 }
 
+/* Could the source hold persistent bitmaps, and holds none? Of those it holds this build does not know the size yet. */
+static bool lacks_bitmaps(BlockNode *node)
+{
+    if (!node || node->drv != &block_driver_qcow2) {
+        return false;
+    }
+    const Qcow2Header *h = &qcow2_state(node)->header;
+
+    return h->version >= 3 && !h->bitmaps.present;
+}
+
 bool coroutine_fn qcow2_measure(const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp)
 {
     g_autoptr(OptDict) d = optdict_copy(options);
@@ -104,6 +115,7 @@ bool coroutine_fn qcow2_measure(const OptDict *options, BlockNode *node, BlockMe
         uint64_t meta = metadata_clusters(&spec);
 
         out->required = (meta + required) << spec.geo.cluster_bits;
+        out->has_bitmaps = spec.geo.version >= 3 && lacks_bitmaps(node);
         out->fully_allocated = (meta + qcow2_clusters(&spec.geo, spec.size)) << spec.geo.cluster_bits;
     }
     qcow2_spec_clear(&spec);

@@ -206,7 +206,7 @@ START_CO_TEST(unsupported_preallocation_is_refused_by_name)
     ck_assert(!block_co_truncate(node, 8192, BLOCK_PREALLOC_METADATA, &err));
     ck_assert_str_eq(err->message, "Unsupported preallocation mode: metadata");
     ck_assert(!block_co_truncate(node, 512, BLOCK_PREALLOC_FULL, &err2));
-    ck_assert_str_eq(err2->message, "Preallocation can't be used for shrinking files");
+    ck_assert_str_eq(err2->message, "Cannot use preallocation for shrinking files");
     ck_assert_int_eq(block_getlength(node), 4096);
     block_co_close(node);
 }
