@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* AES over runs of sectors, written once for every vector width; included by each cipher-vector-<isa>.c, never otherwise.
  *
- * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one) and VEC_FN (its target attribute), and
- * these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part (the first n lanes),
+ * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one), VEC_FN and VEC_ENTRY (its target
+ * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part (the first n lanes),
  * vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc, vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b)
  * (last lane of a, then all but the last of b), vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and
  * vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
@@ -10,7 +10,12 @@
  * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
  * registers. No branch and no address depends on data or key. */
 
-enum { GROUP = 8, GROUP_BLOCKS = GROUP * VEC_LANES, VEC_BYTES = VEC_LANES * AES_BLOCK_BYTES, GROUP_BYTES = GROUP * VEC_BYTES };
+enum {
+    GROUP = 8,
+    GROUP_BLOCKS = GROUP * VEC_LANES,
+    VEC_BYTES = VEC_LANES * AES_BLOCK_BYTES,
+    GROUP_BYTES = GROUP * VEC_BYTES,
+};
 
 /* Written out, so that array elements are registers whatever the compiler thinks of loops. */
 #define EACH(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
@@ -107,7 +112,8 @@ VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, const uint8_t *in, uin
 #define KEEP_TWEAK(i) rest[i] = t[i];
 
 /* The end of a sector that is no whole group. Apart, so that only here the tweaks go through memory. */
-VEC_ENTRY void xts_tail(const AesKeys *keys, bool encrypt, const VEC t[static GROUP], const uint8_t *in, uint8_t *out, size_t bytes)
+VEC_ENTRY void xts_tail(const AesKeys *keys, bool encrypt, const VEC t[static GROUP], const uint8_t *in,
+                        uint8_t *out, size_t bytes)
 {
     for (size_t i = 0, blocks = bytes / AES_BLOCK_BYTES; blocks > 0; i++) {
         size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
@@ -120,7 +126,8 @@ VEC_ENTRY void xts_tail(const AesKeys *keys, bool encrypt, const VEC t[static GR
 }
 
 /* One sector of @bytes whose first tweak (already encrypted) is @tweak. */
-VEC_FN void xts_sector(const AesKeys *keys, bool encrypt, const uint8_t *tweak, const uint8_t *in, uint8_t *out, size_t bytes)
+VEC_FN void xts_sector(const AesKeys *keys, bool encrypt, const uint8_t *tweak, const uint8_t *in, uint8_t *out,
+                       size_t bytes)
 {
     VEC x[GROUP], t[GROUP];
 
@@ -177,7 +184,8 @@ VEC_FN void cbc_decrypt_sector(const AesKeys *keys, const uint8_t *iv, const uin
 }
 
 /* The driver's entries. XTS tweaks of a whole run are encrypted in one go, in the IV array itself. */
-VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
+VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,
+                             uint8_t *out)
 {
     const VectorCtx *ctx = opaque;
 
@@ -190,13 +198,15 @@ VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, si
     default:
         ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
         for (size_t i = 0; i < count; i++) {
-            xts_sector(&ctx->data, true, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+            xts_sector(&ctx->data, true, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
+                       sector_bytes);
         }
         return 0;
     }
 }
 
-VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
+VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,
+                             uint8_t *out)
 {
     const VectorCtx *ctx = opaque;
 
@@ -206,13 +216,15 @@ VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, si
         return 0;
     case CIPHER_CBC:
         for (size_t i = 0; i < count; i++) {
-            cbc_decrypt_sector(&ctx->data, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+            cbc_decrypt_sector(&ctx->data, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
+                               sector_bytes);
         }
         return 0;
     default:
         ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
         for (size_t i = 0; i < count; i++) {
-            xts_sector(&ctx->data, false, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes, sector_bytes);
+            xts_sector(&ctx->data, false, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
+                       sector_bytes);
         }
         return 0;
     }

@@ -2,8 +2,8 @@
 /* Ciphers: a driver table whose rows encrypt runs of sectors with one key.
  *
  * A Cipher is keyed once and used by one thread at a time. Rows, best first: vector AES where the CPU has it, gnutls,
- * nettle for what gnutls lacks. A row is used for a cipher and mode only after it has passed the known answers of cipher-kat.c in
- * this process, which the first use asks for.
+ * nettle for what gnutls lacks. A row is used for a cipher and mode only after it has passed the known
+ * answers of cipher-kat.c in this process, which the first use asks for.
  * QBLOCK_CIPHER=<row or its first word> puts a row first where it supports the algorithm. */
 #ifndef QBLOCK_CRYPTO_CIPHER_H
 #define QBLOCK_CRYPTO_CIPHER_H

@@ -25,6 +25,7 @@ bool luks_keyslot_seal(LuksHeader *h, const LuksAlgs *algs, size_t i, const SecB
                        uint32_t iterations, const CryptoIo *io, GError **errp);
 
 /* The digest that proves a master key, by the salt and iterations of @h. */
-void luks_key_digest(const LuksHeader *h, const LuksAlgs *algs, const SecBuf *key, uint8_t digest[static LUKS_DIGEST_BYTES]);
+void luks_key_digest(const LuksHeader *h, const LuksAlgs *algs, const SecBuf *key,
+                     uint8_t digest[static LUKS_DIGEST_BYTES]);
 
 #endif
