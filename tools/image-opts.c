@@ -18,6 +18,13 @@ bool img_open_args_check(const ImgOpenArgs *args, const char *format_option)
     return true;
 }
 
+static bool refuse_external; /* fixed before the first open */
+
+void img_refuse_external_files(void)
+{
+    refuse_external = true;
+}
+
 BlockNode *coroutine_fn img_co_open_quiet(const ImgOpenArgs *args, const char *name, unsigned flags, GError **errp)
 {
     g_autoptr(OptDict) options = NULL;
@@ -31,6 +38,9 @@ BlockNode *coroutine_fn img_co_open_quiet(const ImgOpenArgs *args, const char *n
         }
     }
     flags |= args->cache_flags | (args->force_share ? BLOCK_OPEN_FORCE_SHARE : 0);
+    if (refuse_external && !(flags & BLOCK_OPEN_NO_BACKING)) {
+        flags |= BLOCK_OPEN_NO_EXTERNAL; /* who looks at the one file alone, as info does, opens no other */
+    }
     node = block_co_open(options ? NULL : name, args->format, options, flags, errp);
     if (node && (flags & BLOCK_OPEN_RDWR) && !args->quiet && block_node_probed_raw(node)) {
         g_autofree char *warning = block_probed_raw_warning(node);

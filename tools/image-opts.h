@@ -23,6 +23,10 @@ typedef struct ImgOpenArgs {
 /* False, with a message, when --image-opts and a format are both given. @format_option: "--format". */
 bool img_open_args_check(const ImgOpenArgs *args, const char *format_option);
 
+/* From now on, refuse images that name further files and whose data are asked for. Before the first open, by the one
+ * thread there is. */
+void img_refuse_external_files(void);
+
 /* Open; "Could not open 'x': <reason>" and NULL on failure. @flags: BLOCK_OPEN_* above those of @args. */
 BlockNode *coroutine_fn img_co_open(const ImgOpenArgs *args, const char *name, unsigned flags);
 

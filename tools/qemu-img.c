@@ -5,6 +5,7 @@
 
 #include "block/block.h"
 #include "tools/cmdline.h"
+#include "tools/image-opts.h"
 #include "tools/img-cmds.h"
 #include "tools/report.h"
 #include "tools/tool-main.h"
@@ -34,9 +35,12 @@ static const ImgCommand commands[] = {
     {"snapshot", NULL, "list, take, apply and delete internal snapshots"},
 };
 
+enum { OPT_NO_EXTERNAL_FILES = CMDLINE_LONG };
+
 static const CmdOption global_opts[] = {
     {'V', "version", NULL, "print the version and exit"},
     {'T', "trace", "[enable=]PATTERN[,file=FILE]", "print trace events; 'help' lists their groups"},
+    {OPT_NO_EXTERNAL_FILES, "no-external-files", NULL, "refuse to read images that name further files (backing files)"},
     {0},
 };
 
@@ -60,7 +64,7 @@ static void print_commands(void)
 }
 
 static const CmdHelp global_help = {
-    .usage = "[-V] [-T TRACE] COMMAND [OPTION]... [FILE]...",
+    .usage = "[-V] [-T TRACE] [--no-external-files] COMMAND [OPTION]... [FILE]...",
     .summary = "Make, convert, check and describe disk images.",
     .opts = global_opts,
     .options_first = true,
@@ -96,6 +100,9 @@ static int coroutine_fn img_main(int argc, char **argv)
                 report_gerror(err, "%s", "");
                 return EXIT_FAILED;
             }
+            break;
+        case OPT_NO_EXTERNAL_FILES:
+            img_refuse_external_files();
             break;
         }
     }
