@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* AES key schedules for the vector rows, expanded with AES-NI: constant time, no table. x86-64 only. Context: any; pure. */
+/* AES key schedules for the vector rows, expanded with AES-NI: constant time, no table. x86-64 only. Context: any;
+ * pure. */
 #ifndef QBLOCK_CRYPTO_AES_KEYS_H
 #define QBLOCK_CRYPTO_AES_KEYS_H
 
@@ -11,7 +12,7 @@
 
 typedef struct AesKeys {
     _Alignas(64) uint8_t enc[AES_MAX_ROUNDS + 1][AES_BLOCK_BYTES];
-    _Alignas(64) uint8_t dec[AES_MAX_ROUNDS + 1][AES_BLOCK_BYTES]; /* of the equivalent inverse cipher, in order of use */
+    _Alignas(64) uint8_t dec[AES_MAX_ROUNDS + 1][AES_BLOCK_BYTES]; /* inverse cipher, in order of use */
     int rounds;
 } AesKeys;
 

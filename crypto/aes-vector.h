@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* AES over runs of sectors, written once for every vector width; included by each cipher-vector-<isa>.c, never otherwise.
+/* AES over runs of sectors, written once for every vector width; included by each cipher-vector-<isa>.c, never
+ * otherwise.
  *
  * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one), VEC_FN and VEC_ENTRY (its target
- * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part (the first n lanes),
- * vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc, vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b)
- * (last lane of a, then all but the last of b), vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and
- * vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
+ * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part
+ * (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc, vec_aesenclast, vec_aesdec,
+ * vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b), vec_first_tweaks(t, t0) (the GROUP
+ * tweaks from t0 on) and vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
  *
  * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
  * registers. No branch and no address depends on data or key. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The anti-forensic splitter of LUKS (LUKS sheet section 3): a key spread over stripes, all of which are needed to get it
- * back. Context: any; pure but for the random source. */
+/* The anti-forensic splitter of LUKS (LUKS sheet section 3): a key spread over stripes, all of which are needed to
+ * get it back. Context: any; pure but for the random source. */
 #ifndef QBLOCK_CRYPTO_AFSPLIT_H
 #define QBLOCK_CRYPTO_AFSPLIT_H
 

@@ -7,7 +7,7 @@
 #include "crypto/cipher-slots.h"
 
 typedef struct CryptoFormatOps {
-    /* Fill @b: payload_offset, slots (unless CRYPTO_OPEN_NO_IO), state. What is filled on failure is freed by the caller. */
+    /* Fill @b: payload_offset, slots (unless CRYPTO_OPEN_NO_IO), state. The caller frees what failure leaves. */
     bool (*open)(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, uint64_t area_bytes,
                  unsigned flags, GError **errp);
     bool (*create)(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* CryptoBlock: an opened disk-encryption format; turns sectors and their numbers into ciphertext and back.
  *
- * It owns the master key and a pool of sector ciphers (cipher, IV rule and scratch, keyed once), lent for one run each. I/O
- * on the header goes through callbacks. Formats: legacy AES of qcow2, LUKS1. Sources: qcow2 sheet section 12, LUKS sheet. */
+ * It owns the master key and a pool of sector ciphers (cipher, IV rule and scratch, keyed once), lent for one run
+ * each. I/O on the header goes through callbacks. Formats: legacy AES of qcow2, LUKS1. Sources: qcow2 sheet section
+ * 12, LUKS sheet. */
 #ifndef QBLOCK_CRYPTO_BLOCK_H
 #define QBLOCK_CRYPTO_BLOCK_H
 

@@ -20,7 +20,8 @@ typedef struct CipherDriver {
 
 extern const CipherDriver cipher_driver_gnutls, cipher_driver_nettle;
 
-/* True when @driver gives the known answers of @alg's family in @mode, all key sizes it supports. Context: any; pure. */
+/* True when @driver gives the known answers of @alg's family in @mode, all key sizes it supports. Context: any; pure.
+ * */
 bool cipher_driver_self_test(const CipherDriver *driver, CipherAlg alg, CipherMode mode, GError **errp);
 
 #endif

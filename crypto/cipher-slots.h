@@ -15,8 +15,8 @@ CipherSlots *cipher_slots_new(const SectorCipherSpec *spec, const SecBuf *key, G
 void cipher_slots_free(CipherSlots *s); /* nothing may be lent; NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CipherSlots, cipher_slots_free)
 
-/* Borrow a sector cipher for one run and give it back, on the same thread or another. NULL: the cipher library refused to
- * make one more. Context: any, several threads at once. */
+/* Borrow a sector cipher for one run and give it back, on the same thread or another. NULL: the cipher library
+ * refused to make one more. Context: any, several threads at once. */
 SectorCipher *cipher_slots_get(CipherSlots *s);
 void cipher_slots_put(CipherSlots *s, SectorCipher *sc);
 

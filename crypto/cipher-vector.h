@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the vector AES rows share: the keyed context and the serial mode. For crypto/cipher-vector*.c only; x86-64 only. */
+/* What the vector AES rows share: the keyed context and the serial mode. For crypto/cipher-vector*.c only; x86-64
+ * only. */
 #ifndef QBLOCK_CRYPTO_CIPHER_VECTOR_H
 #define QBLOCK_CRYPTO_CIPHER_VECTOR_H
 

@@ -45,13 +45,15 @@ size_t cipher_block_bytes(CipherAlg alg);
 
 /* Some row does it. Starts the layer. */
 bool cipher_supported(CipherAlg alg, CipherMode mode);
-/* The same with an error that names what is missing: "Algorithm '3des' not supported", "Unsupported cipher mode xts". */
+/* The same with an error that names what is missing: "Algorithm '3des' not supported", "Unsupported cipher mode xts".
+ * */
 bool cipher_check_supported(CipherAlg alg, CipherMode mode, GError **errp);
 
 typedef struct Cipher Cipher;
 /* Keyed handle from the best row. Errors name algorithm, mode and key size. */
 Cipher *cipher_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len, GError **errp);
-/* From the row of that exact name, untested rows included; NULL with errp when it is not there. For tests and benches. */
+/* From the row of that exact name, untested rows included; NULL with errp when it is not there. For tests and
+ * benches. */
 Cipher *cipher_new_from_row(const char *row, CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len,
                             GError **errp);
 void cipher_free(Cipher *c); /* wipes; NULL allowed */
@@ -61,8 +63,8 @@ const char *cipher_row(const Cipher *c); /* the driver row's name */
 /* Names of the rows of this build that this machine can run, in order of preference; NULL past the end. */
 const char *cipher_row_name_at(size_t i);
 
-/* One run: @count sectors of @sector_bytes each, consecutive in @in and @out, IV of sector i at ivs + 16 * i (ignored by
- * ecb). In place (in == out) or disjoint; any alignment; sector_bytes a multiple of the cipher block. @ivs may be
+/* One run: @count sectors of @sector_bytes each, consecutive in @in and @out, IV of sector i at ivs + 16 * i (ignored
+ * by ecb). In place (in == out) or disjoint; any alignment; sector_bytes a multiple of the cipher block. @ivs may be
  * overwritten. 0 or -EIO (library failure, a bug). Context: any, one thread at a time. */
 int cipher_encrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);

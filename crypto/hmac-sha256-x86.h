@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The PBKDF2 chain of HMAC-SHA-256 with the CPU's SHA instructions: every message of the chain is one block whose padding is
- * fixed, so nothing but compressions is left. x86-64 only. Context: any; pure. */
+/* The PBKDF2 chain of HMAC-SHA-256 with the CPU's SHA instructions: every message of the chain is one block whose
+ * padding is fixed, so nothing but compressions is left. x86-64 only. Context: any; pure. */
 #ifndef QBLOCK_CRYPTO_HMAC_SHA256_X86_H
 #define QBLOCK_CRYPTO_HMAC_SHA256_X86_H
 

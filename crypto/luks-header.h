@@ -45,8 +45,8 @@ uint32_t luks_material_bytes(uint32_t key_bytes);   /* key_bytes * LUKS_STRIPES,
 uint32_t luks_slot_spacing(uint32_t key_bytes);     /* sectors from one slot's material to the next */
 uint32_t luks_payload_sector(uint32_t key_bytes);   /* first sector behind all slots */
 
-/* An empty header of that key size: all slots disabled, material and payload placed by the rules. Names, salts, digest and
- * UUID are zero. */
+/* An empty header of that key size: all slots disabled, material and payload placed by the rules. Names, salts,
+ * digest and UUID are zero. */
 void luks_header_init(LuksHeader *h, uint32_t key_bytes);
 
 #endif

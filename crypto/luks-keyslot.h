@@ -9,8 +9,8 @@
 #include "crypto/luks-names.h"
 #include "util/secbuf.h"
 
-/* Try active slot @i. True with *@key set when it opens, true with *@key NULL when the password is another one, false with
- * errp when the slot cannot be read or tried. Caller frees *@key. */
+/* Try active slot @i. True with *@key set when it opens, true with *@key NULL when the password is another one, false
+ * with errp when the slot cannot be read or tried. Caller frees *@key. */
 bool luks_keyslot_try(const LuksHeader *h, const LuksAlgs *algs, size_t i, const SecBuf *password, const CryptoIo *io,
                       SecBuf **key, GError **errp);
 

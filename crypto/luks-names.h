@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LUKS names to table rows and back: "aes" + "xts-plain64" + 64 key bytes is AES-256, XTS, plain64 (LUKS sheet section 3).
- * Pure. Context: any. */
+/* LUKS names to table rows and back: "aes" + "xts-plain64" + 64 key bytes is AES-256, XTS, plain64 (LUKS sheet
+ * section 3). Pure. Context: any. */
 #ifndef QBLOCK_CRYPTO_LUKS_NAMES_H
 #define QBLOCK_CRYPTO_LUKS_NAMES_H
 

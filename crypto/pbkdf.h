@@ -14,9 +14,9 @@
 void pbkdf2_derive(HashAlg alg, const void *pass, size_t pass_len, const void *salt, size_t salt_len,
                    uint64_t iterations, uint8_t *out, size_t out_len);
 
-/* Iterations per second of CPU time of one thread for one @out_len output (all its blocks), by the portable row, so that
- * a user of the common tools waits about the time asked for. Measured in well under 0.05 s of CPU, once per algorithm and
- * process. 0 with errp when it cannot be measured. Context: any. */
+/* Iterations per second of CPU time of one thread for one @out_len output (all its blocks), by the portable row, so
+ * that a user of the common tools waits about the time asked for. Measured in well under 0.05 s of CPU, once per
+ * algorithm and process. 0 with errp when it cannot be measured. Context: any. */
 uint64_t pbkdf2_rate(HashAlg alg, size_t out_len, GError **errp);
 
 /* Iterations for @ms milliseconds at @rate a second, at least PBKDF2_MIN_ITERATIONS.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SectorCipher: the unit of disk encryption - a keyed cipher, an IV rule and scratch for a batch of IVs, for one user at a
- * time. A run takes no lock, allocates nothing and schedules no key. */
+/* SectorCipher: the unit of disk encryption - a keyed cipher, an IV rule and scratch for a batch of IVs, for one user
+ * at a time. A run takes no lock, allocates nothing and schedules no key. */
 #ifndef QBLOCK_CRYPTO_SECTOR_CIPHER_H
 #define QBLOCK_CRYPTO_SECTOR_CIPHER_H
 
