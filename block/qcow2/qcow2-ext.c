@@ -204,9 +204,15 @@ static const struct FeatureName {
     {FEATURE_SET_AUTOCLEAR, 1, "raw external data"},
 };
 
+/* The image chose the name: nothing that a terminal would obey gets through. */
 static void append_name(GString *out, const char *name, size_t max)
 {
-    g_string_append_printf(out, "%s%.*s", out->len ? ", " : "", (int)max, name);
+    size_t len = strnlen(name, max);
+
+    g_string_append(out, out->len ? ", " : "");
+    for (size_t i = 0; i < len; i++) {
+        g_string_append_c(out, g_ascii_isprint(name[i]) ? name[i] : '?');
+    }
 }
 
 /* Append the names that @table has for @bits; the bits left without one. */

@@ -216,6 +216,17 @@ START_TEST(unknown_features_are_named_from_the_table)
 }
 END_TEST
 
+START_TEST(feature_names_cannot_talk_to_the_terminal)
+{
+    g_autofree uint8_t *cluster = bare_cluster();
+    uint8_t table[48] = {0, 5, 'a', 0x1b, '[', '\n', 0xff, 'z'};
+
+    put(cluster, 112, QCOW2_EXT_FEATURE_NAMES, table, sizeof(table));
+    store_be64(cluster + 72, 1 << 5);
+    assert_refused(cluster, "Unsupported qcow2 feature(s): a?[??z");
+}
+END_TEST
+
 START_TEST(extension_may_end_with_the_cluster_but_not_behind)
 {
     g_autofree uint8_t *cluster = bare_cluster();
@@ -456,6 +467,7 @@ int main(void)
     tcase_add_test(tc, size_is_cut_to_whole_sectors);
     tcase_add_test(tc, version_2_has_no_feature_fields);
     tcase_add_test(tc, unknown_features_are_named_from_the_table);
+    tcase_add_test(tc, feature_names_cannot_talk_to_the_terminal);
     tcase_add_test(tc, extension_may_end_with_the_cluster_but_not_behind);
     tcase_add_test(tc, extension_area_ends_at_the_backing_name);
     tcase_add_test(tc, backing_format_is_limited_to_15_bytes);
