@@ -140,7 +140,6 @@ static bool coroutine_fn raw_co_truncate(BlockNode *node, int64_t bytes, BlockPr
         error_set(errp, "Disk size too large for the chosen offset");
         return false;
     }
-    bytes = round_up(bytes, SECTOR_SIZE);
     return block_co_truncate(node->file, bytes + s->offset, prealloc, errp);
 }
 

@@ -76,6 +76,20 @@ START_CO_TEST(window_of_a_given_size_cannot_be_resized)
     block_co_close(node);
 }
 
+START_CO_TEST(resize_is_exact_but_the_length_counts_sectors)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *path = scratch_file(dir, "img", buf, 65536);
+    BlockNode *node = open_window(path, "", BLOCK_OPEN_RDWR | BLOCK_OPEN_RESIZE);
+    struct stat st;
+
+    ck_assert(block_co_truncate(node, 1000, BLOCK_PREALLOC_OFF, NULL));
+    ck_assert_int_eq(block_getlength(node), 1024);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_size, 1000);
+    block_co_close(node);
+}
+
 /* ---- block 0 of a probed image --------------------------------------------------------------------------------- */
 
 START_CO_TEST(probed_image_never_comes_to_look_like_another_format)
@@ -159,6 +173,7 @@ static Suite *suite(void)
     tcase_add_test(tc, window_moves_every_request);
     tcase_add_test(tc, window_outside_the_file_is_refused_with_the_numbers);
     tcase_add_test(tc, window_of_a_given_size_cannot_be_resized);
+    tcase_add_test(tc, resize_is_exact_but_the_length_counts_sectors);
     tcase_add_test(tc, probed_image_never_comes_to_look_like_another_format);
     tcase_add_test(tc, size_is_rounded_up_to_sectors);
     tcase_add_test(tc, failed_create_leaves_no_new_file_and_keeps_an_old_one);
