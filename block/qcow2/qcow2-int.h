@@ -42,6 +42,7 @@ typedef struct Qcow2PendingFree { uint64_t host_off, bytes; int kind; } Qcow2Pen
 typedef struct Qcow2Refcounts {
     uint64_t *table;     /* host byte order; entries */
     uint64_t entries, host_off;
+    uint64_t used_entries; /* those from here on are 0 */
     bool table_dirty;
     bool blocks_unsynced; /* blocks were written since the last sync */
     uint64_t dirty_first, dirty_last; /* entry range when table_dirty */

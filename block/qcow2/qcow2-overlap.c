@@ -69,7 +69,8 @@ static const char *find_overlap(Qcow2State *s, unsigned kinds, uint64_t off, uin
     }
     if (!what && (kinds & QCOW2_OL_REFBLOCK)) {
         qcow2_cache_lock(s->refblocks);
-        if (table_names(s, s->refs.table, s->refs.entries, QCOW2_REFTABLE_OFF_MASK, s->refblocks, first_off, end_off)) {
+        if (table_names(s, s->refs.table, s->refs.used_entries, QCOW2_REFTABLE_OFF_MASK, s->refblocks, first_off,
+                        end_off)) {
             what = "refcount block";
         }
         qcow2_cache_unlock(s->refblocks);

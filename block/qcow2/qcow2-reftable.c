@@ -18,6 +18,7 @@ bool coroutine_fn qcow2_refcounts_load(Qcow2State *s, GError **errp)
     uint64_t entries = ((uint64_t)s->header.reftable_clusters << s->geo.cluster_bits) / sizeof(uint64_t);
 
     s->refs.entries = entries;
+    s->refs.used_entries = 0;
     s->refs.host_off = s->header.reftable_off;
     s->refs.pending_frees = g_array_new(FALSE, FALSE, sizeof(Qcow2PendingFree));
     if (entries == 0) {
@@ -35,6 +36,9 @@ bool coroutine_fn qcow2_refcounts_load(Qcow2State *s, GError **errp)
     }
     for (uint64_t i = 0; i < entries; i++) {
         s->refs.table[i] = be64toh(s->refs.table[i]);
+        if (s->refs.table[i] != 0) {
+            s->refs.used_entries = i + 1;
+        }
     }
     return true;
 }
@@ -56,6 +60,7 @@ void qcow2_reftable_set_entry_locked(Qcow2State *s, uint64_t idx, uint64_t block
     g_assert(idx < r->entries);
     qcow2_cache_lock(s->l2); /* the overlap check reads the table with this guard alone */
     r->table[idx] = block_off;
+    r->used_entries = MAX(r->used_entries, idx + 1);
     qcow2_cache_unlock(s->l2);
     r->dirty_first = r->table_dirty ? MIN(r->dirty_first, idx) : idx;
     r->dirty_last = r->table_dirty ? MAX(r->dirty_last, idx) : idx;
@@ -197,6 +202,7 @@ int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t cluster)
     qcow2_cache_lock(s->l2);
     g_free(r->table);
     r->table = g_steal_pointer(&table);
+    r->used_entries = r->entries + g.blocks;
     r->entries = g.entries;
     r->host_off = s->header.reftable_off = table_off;
     s->header.reftable_clusters = g.table_clusters;
