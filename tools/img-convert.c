@@ -503,8 +503,10 @@ static int coroutine_fn convert(Convert *c)
     }
     int status = (c->args.no_create ? open_existing_target(c) : create_target(c)) ? copy_all(c) : EXIT_FAILED;
 
-    if (!img_co_close(g_steal_pointer(&c->target))) {
-        status = EXIT_FAILED;
+    if (status == EXIT_OK) {
+        status = img_co_close(g_steal_pointer(&c->target)) ? EXIT_OK : EXIT_FAILED;
+    } else {
+        g_clear_pointer(&c->target, block_co_close); /* what went wrong is said already */
     }
     if (status != EXIT_OK && c->created) {
         remove_target(c->target_name);
