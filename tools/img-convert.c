@@ -440,6 +440,20 @@ static BlockNode *find_source_base(const Convert *c)
     return block_node_backing(source);
 }
 
+/* Compressed clusters end anywhere; the file they are in ends with a sector (qcow2 sheet section 7). */
+static bool coroutine_fn end_file_with_sector(BlockNode *target)
+{
+    BlockNode *file = block_node_file(target);
+    g_autoptr(GError) err = NULL;
+    int64_t length = file ? block_getlength(file) : 0;
+
+    if (length <= 0 || block_co_truncate(file, round_up(length, SECTOR_SIZE), BLOCK_PREALLOC_OFF, &err)) {
+        return true;
+    }
+    report_error("error while writing the end of the image: %s", err->message);
+    return false;
+}
+
 static int coroutine_fn copy_all(Convert *c)
 {
     ConvertArgs *a = &c->args;
@@ -465,7 +479,7 @@ static int coroutine_fn copy_all(Convert *c)
     }
     progress_end(opts.progress);
     if (ret == 0) {
-        return EXIT_OK;
+        return a->compressed && !end_file_with_sector(c->target) ? EXIT_FAILED : EXIT_OK;
     }
     report_error("error while %s at byte %" PRId64 ": %s", where.writing ? "writing" : "reading", where.offset,
                  g_strerror(-ret));
