@@ -25,6 +25,15 @@ static int coroutine_fn make_table(Qcow2State *s, uint64_t l1_idx, const void *o
     if (old) {
         memcpy(*table, old, s->geo.cluster_bytes);
     }
+    /* The cluster gets its room on the disk before any data can take it: on a full disk, what was written earlier must
+     * still find its way into the table at the next flush. */
+    ret = block_co_pwrite(s->node->file, host_off, *table, s->geo.cluster_bytes, 0);
+    if (ret < 0) {
+        qcow2_cache_put(s->l2, table);
+        qcow2_cache_drop(s->l2, host_off);
+        qcow2_clusters_unalloc_locked(s, host_off, s->geo.cluster_bytes);
+        return ret;
+    }
     qcow2_l1_set_entry_locked(s, l1_idx, host_off | QCOW2_OFLAG_COPIED);
     trace(TRACE_QCOW2, "l2_new", "l1_idx=%" PRIu64 " host=0x%" PRIx64 " copy=%d", l1_idx, (uint64_t)host_off, !!old);
     return 0;
