@@ -92,7 +92,7 @@ int64_t coroutine_fn qcow2_clusters_alloc_data_locked(Qcow2State *s, uint64_t wa
             ret = qcow2_refcount_find_free_locked(s, s->refs.free_cursor, *clusters, &first, &count);
         }
         if (ret == 0) {
-            ret = qcow2_refblock_ensure_locked(s, first);
+            ret = ensure_blocks(s, first, count);
         }
         if (ret < 0) {
             return ret;
@@ -103,16 +103,6 @@ int64_t coroutine_fn qcow2_clusters_alloc_data_locked(Qcow2State *s, uint64_t wa
             }
             break;
         }
-    }
-    /* A run ends where the next refcount block would have to be made: that one may want a cluster of the run. */
-    uint64_t block_end = ((first >> s->geo.refblock_bits) + 1) << s->geo.refblock_bits;
-    while (first + count > block_end) {
-        uint64_t idx = block_end >> s->geo.refblock_bits;
-        if (idx >= s->refs.entries || (s->refs.table[idx] & QCOW2_REFTABLE_OFF_MASK) == 0) {
-            count = block_end - first;
-            break;
-        }
-        block_end += UINT64_C(1) << s->geo.refblock_bits;
     }
     int64_t host_off = take_run(s, first, count, "data cluster");
     if (host_off < 0) {

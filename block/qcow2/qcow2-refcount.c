@@ -200,9 +200,11 @@ int coroutine_fn qcow2_refblock_ensure_locked(Qcow2State *s, uint64_t cluster)
     if (ret < 0) {
         return ret;
     }
-    if (counts_itself) {
+    /* As for L2 tables: room on the disk before any data can take it. Nothing refers to the block there yet. */
+    ret = block_co_pwrite(s->node->file, home_off, block, s->geo.cluster_bytes, 0);
+    if (ret == 0 && counts_itself) {
         qcow2_refcount_set(block, s->geo.refcount_order, home & (block_counts(s) - 1), 1);
-    } else {
+    } else if (ret == 0) {
         ret = qcow2_refcount_add_locked(s, home, 1, 1);
     }
     qcow2_cache_put(s->refblocks, &block);
