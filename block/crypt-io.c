@@ -39,8 +39,8 @@ typedef struct CipherJob {
 static int encrypt_part(void *arg, size_t first, size_t count)
 {
     const CipherJob *j = arg;
-    size_t at = first * SECTOR_SIZE;
-    size_t bytes = count * SECTOR_SIZE;
+    size_t at = first * crypto_block_sector_bytes(j->crypto);
+    size_t bytes = count * crypto_block_sector_bytes(j->crypto);
     const uint8_t *in = j->in ? j->in + at : j->out + at;
 
     if (!j->in) {
@@ -52,23 +52,25 @@ static int encrypt_part(void *arg, size_t first, size_t count)
 static int decrypt_part(void *arg, size_t first, size_t count)
 {
     const CipherJob *j = arg;
-    size_t at = first * SECTOR_SIZE;
+    size_t at = first * crypto_block_sector_bytes(j->crypto);
+    size_t bytes = count * crypto_block_sector_bytes(j->crypto);
 
-    return crypto_block_decrypt(j->crypto, j->offset + at, j->in + at, j->out + at, count * SECTOR_SIZE);
+    return crypto_block_decrypt(j->crypto, j->offset + at, j->in + at, j->out + at, bytes);
 }
 
 static int coroutine_fn run_job(const CryptIo *c, CipherJob *j, size_t bytes, bool encrypt)
 {
+    size_t sector = crypto_block_sector_bytes(c->crypto);
     OffloadJob job = {
         .what = encrypt ? "encrypt" : "decrypt",
         .func = encrypt ? encrypt_part : decrypt_part,
         .arg = j,
-        .units = bytes / SECTOR_SIZE,
+        .units = bytes / sector,
         .ps_per_unit = crypto_block_ps_per_sector(c->crypto, encrypt),
         .mode = c->mode,
     };
 
-    g_assert(is_aligned(bytes | j->offset, SECTOR_SIZE));
+    g_assert(is_aligned(bytes | j->offset, sector));
     return bytes == 0 ? 0 : offload_run_co(&job);
 }
 
@@ -172,7 +174,8 @@ static int coroutine_fn run_chunks(const Chunk *whole, CoTaskFunc *task)
 
 static Chunk whole_request(const CryptIo *c, BlockNode *child, uint64_t host_off, uint64_t iv_off, const BlockRw *rw)
 {
-    g_assert(is_aligned(host_off | iv_off | (uint64_t)rw->bytes, SECTOR_SIZE));
+    g_assert(is_aligned(iv_off | (uint64_t)rw->bytes, crypto_block_sector_bytes(c->crypto)));
+    g_assert(is_aligned(host_off, SECTOR_SIZE));
     return (Chunk){
         .crypt = c,
         .child = child,

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The luks format: a header, then the guest's sectors encrypted, up to the end of the file. */
+/* The luks format, versions 1 and 2: a header, then the guest's sectors encrypted, up to the end of the file or, where
+ * the header says so, for a fixed length. */
 #include "block/block-int.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "block/crypt-io.h"
+#include "util/aligned-buf.h"
 #include "util/error.h"
 #include "util/units.h"
 
@@ -13,6 +16,11 @@ typedef struct LuksState {
     CryptIo crypt;
     int64_t payload; /* file offset of the guest's sector 0 */
 } LuksState;
+
+static int64_t sector_bytes(const LuksState *s)
+{
+    return crypto_block_sector_bytes(s->crypt.crypto);
+}
 
 /* ---- the header area, for crypto/ ------------------------------------------------------------------------------ */
 
@@ -67,6 +75,42 @@ static bool refuse_detached(const OptDict *options, GError **errp)
     return false;
 }
 
+static unsigned crypto_flags(unsigned flags)
+{
+    if (flags & BLOCK_OPEN_NO_IO) {
+        return CRYPTO_OPEN_NO_IO;
+    }
+    return flags & BLOCK_OPEN_RDWR ? CRYPTO_OPEN_REPAIR : 0;
+}
+
+/* What the header says of the payload against the file that is there. */
+static bool check_payload(const CryptoBlock *crypto, uint64_t file_bytes, unsigned flags, GError **errp)
+{
+    uint64_t start = crypto_block_payload_offset(crypto), bytes = crypto_block_payload_bytes(crypto);
+
+    if (start > file_bytes) {
+        error_set_code(errp, QB_ERROR_CORRUPT,
+                       "LUKS payload at %" PRIu64 " is past the end of the file (%" PRIu64 " bytes)", start,
+                       file_bytes);
+        return false;
+    }
+    if (flags & BLOCK_OPEN_NO_IO) {
+        return true;
+    }
+    if (bytes > file_bytes - start) {
+        error_set_code(errp, QB_ERROR_CORRUPT,
+                       "LUKS payload of %" PRIu64 " bytes at %" PRIu64 " is past the end of the file (%" PRIu64
+                       " bytes)",
+                       bytes, start, file_bytes);
+        return false;
+    }
+    if (start == 0 && crypto_block_format(crypto) == CRYPTO_FORMAT_LUKS2) {
+        error_set_code(errp, QB_ERROR_UNSUPPORTED, "LUKS header is detached: the data is in another file");
+        return false;
+    }
+    return true;
+}
+
 static bool coroutine_fn luks_co_open(BlockNode *node, OptDict *options, unsigned flags, GError **errp)
 {
     LuksState *s = node->state;
@@ -76,19 +120,16 @@ static bool coroutine_fn luks_co_open(BlockNode *node, OptDict *options, unsigne
     if (!refuse_detached(options, errp) || !take_mode(options, &s->crypt.mode, errp)) {
         return false;
     }
-    s->crypt.crypto = crypto_block_open(CRYPTO_FORMAT_LUKS, options, "", &io, file_bytes,
-                                        flags & BLOCK_OPEN_NO_IO ? CRYPTO_OPEN_NO_IO : 0, errp);
+    s->crypt.crypto =
+        crypto_block_open(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, file_bytes, crypto_flags(flags), errp);
     if (!s->crypt.crypto) {
         return false;
     }
-    s->payload = crypto_block_payload_offset(s->crypt.crypto);
-    if ((uint64_t)s->payload > file_bytes) {
-        error_set_code(errp, QB_ERROR_CORRUPT,
-                       "LUKS payload at %" PRId64 " is past the end of the file (%" PRIu64 " bytes)", s->payload,
-                       file_bytes);
+    if (!check_payload(s->crypt.crypto, file_bytes, flags, errp)) {
         crypto_block_free(s->crypt.crypto);
         return false;
     }
+    s->payload = crypto_block_payload_offset(s->crypt.crypto);
     node->encrypted = true;
     node->limits.request_align = crypto_block_sector_bytes(s->crypt.crypto);
     return true;
@@ -122,18 +163,25 @@ static int64_t coroutine_fn luks_co_getlength(BlockNode *node)
 {
     const LuksState *s = node->state;
 
-    return node->file->total_bytes - s->payload;
+    int64_t bytes = crypto_block_payload_bytes(s->crypt.crypto);
+
+    return bytes ? bytes : (int64_t)round_down(node->file->total_bytes - s->payload, sector_bytes(s));
 }
 
 static bool coroutine_fn luks_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp)
 {
     const LuksState *s = node->state;
 
-    if (bytes > INT64_MAX - SECTOR_SIZE - s->payload) {
+    if (bytes > INT64_MAX - sector_bytes(s) - s->payload) {
         error_set(errp, "The image size is too large for file format 'luks'");
         return false;
     }
-    return block_co_truncate(node->file, s->payload + round_up(bytes, SECTOR_SIZE), prealloc, errp);
+    if (crypto_block_payload_bytes(s->crypt.crypto)) {
+        error_set_code(errp, QB_ERROR_UNSUPPORTED, "The LUKS header gives the volume a fixed size of %" PRIu64 " bytes",
+                       crypto_block_payload_bytes(s->crypt.crypto));
+        return false;
+    }
+    return block_co_truncate(node->file, s->payload + round_up(bytes, sector_bytes(s)), prealloc, errp);
 }
 
 static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **errp)
@@ -148,13 +196,15 @@ static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **er
 static const OptDesc luks_create_opts[] = {
     {"size", OPT_TYPE_SIZE, "Virtual disk size"},
     CRYPTO_LUKS_CREATE_OPTS(""),
+    CRYPTO_LUKS2_CREATE_OPTS,
     {"detached-header", OPT_TYPE_BOOL, "Create a detached LUKS header"},
     {NULL},
 };
 
 typedef struct LuksCreate {
     BlockNode *file;
-    uint64_t size; /* of the guest, whole sectors */
+    uint64_t wanted; /* bytes of the guest as asked for */
+    uint64_t size;   /* in whole sectors */
     BlockPrealloc prealloc;
 } LuksCreate;
 
@@ -163,7 +213,7 @@ static bool take_create_options(OptDict *options, LuksCreate *c, GError **errp)
     g_autofree char *prealloc = optdict_take(options, "preallocation");
     bool detached = false;
 
-    if (!optdict_take_size(options, "size", &c->size, errp) ||
+    if (!optdict_take_size(options, "size", &c->wanted, errp) ||
         !optdict_take_bool(options, "detached-header", &detached, errp)) {
         return false;
     }
@@ -180,11 +230,10 @@ static bool take_create_options(OptDict *options, LuksCreate *c, GError **errp)
     if (c->prealloc == BLOCK_PREALLOC_METADATA) {
         c->prealloc = BLOCK_PREALLOC_OFF;
     }
-    if (c->size > INT64_MAX / 2) {
+    if (c->wanted > INT64_MAX / 2) {
         error_set(errp, "The image size is too large for file format 'luks'");
         return false;
     }
-    c->size = round_up(c->size, SECTOR_SIZE);
     return true;
 }
 
@@ -216,6 +265,24 @@ static int coroutine_fn create_flush(void *opaque)
     return header_flush(c->file);
 }
 
+/* With large sectors the image is longer than asked for: what was not asked for reads as zeros. */
+static int coroutine_fn write_tail(const LuksCreate *c, CryptoBlock *crypto)
+{
+    size_t sector = crypto_block_sector_bytes(crypto);
+    uint64_t last = c->size - sector;
+
+    if (sector == SECTOR_SIZE || c->size == c->wanted) {
+        return 0;
+    }
+    g_autoaligned buf = aligned_buf_try_new(sector);
+    if (!buf) {
+        return -ENOMEM;
+    }
+    memset(buf, 0, sector);
+    int ret = crypto_block_encrypt(crypto, last, buf, buf, sector);
+    return ret < 0 ? ret : header_write(c->file, crypto_block_payload_offset(crypto) + last, buf, sector);
+}
+
 static bool coroutine_fn luks_co_create(const char *filename, OptDict *options, GError **errp)
 {
     LuksCreate c = {0};
@@ -225,17 +292,20 @@ static bool coroutine_fn luks_co_create(const char *filename, OptDict *options, 
 
     /* Bad options are found before a file is made or emptied. */
     if (!take_create_options(options, &c, errp) ||
-        !crypto_block_measure(CRYPTO_FORMAT_LUKS, options, "", &header_bytes, errp)) {
+        !crypto_block_measure(CRYPTO_FORMAT_LUKS_ANY, options, "", &header_bytes, errp)) {
         return false;
     }
+    c.size = round_up(c.wanted, crypto_luks_create_sector_bytes(options));
     c.file = block_create_file(filename, errp);
     if (!c.file) {
         return false;
     }
-    CryptoBlock *crypto = crypto_block_create(CRYPTO_FORMAT_LUKS, options, "", &io, errp);
+    CryptoBlock *crypto = crypto_block_create(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, errp);
     bool ok = crypto != NULL;
+    int ret = ok ? write_tail(&c, crypto) : 0;
     crypto_block_free(crypto);
-    int ret = block_co_close(c.file);
+    int closed = block_co_close(c.file);
+    ret = ret < 0 ? ret : closed;
     if (ok && ret < 0) {
         error_set_errno(errp, -ret, "Could not write '%s'", filename);
     }
@@ -246,19 +316,20 @@ static bool coroutine_fn luks_co_measure(const OptDict *options, BlockNode *node
 {
     g_autoptr(OptDict) copy = optdict_copy(options);
     uint64_t size = node ? (uint64_t)node->total_bytes : 0;
-    uint64_t header_bytes;
+    uint64_t header_bytes, sector;
 
     if (!node && !optdict_take_size(copy, "size", &size, errp)) {
         return false;
     }
-    if (!crypto_block_measure(CRYPTO_FORMAT_LUKS, options, "", &header_bytes, errp)) {
+    if (!crypto_block_measure(CRYPTO_FORMAT_LUKS_ANY, options, "", &header_bytes, errp)) {
         return false;
     }
-    if (size > INT64_MAX - header_bytes - SECTOR_SIZE) {
+    sector = crypto_luks_create_sector_bytes(options);
+    if (size > INT64_MAX - header_bytes - sector) {
         error_set(errp, "The image size is too large for file format 'luks'");
         return false;
     }
-    out->required = out->fully_allocated = header_bytes + round_up(size, SECTOR_SIZE);
+    out->required = out->fully_allocated = header_bytes + round_up(size, sector);
     return true;
 }
 

@@ -21,6 +21,8 @@ struct CryptoBlock {
     CryptoFormat format;
     const CryptoFormatOps *ops;
     uint64_t payload_offset; /* bytes */
+    uint64_t payload_bytes;  /* 0: to the end of the file */
+    uint64_t first_iv;       /* IV number of payload offset 0 */
     CipherSlots *slots;      /* NULL: opened without a key */
     size_t sector_bytes;
     void *state;             /* the format's */
@@ -29,6 +31,6 @@ struct CryptoBlock {
 /* Take "key-secret" out of @options and look it up. "Parameter '<prefix>key-secret' is required for cipher". */
 SecBuf *crypto_block_take_secret(OptDict *options, const char *prefix, GError **errp);
 
-extern const CryptoFormatOps crypto_format_qcow, crypto_format_luks;
+extern const CryptoFormatOps crypto_format_qcow, crypto_format_luks, crypto_format_luks2, crypto_format_luks_any;
 
 #endif

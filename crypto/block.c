@@ -13,6 +13,8 @@
 static const CryptoFormatOps *const formats[] = {
     [CRYPTO_FORMAT_QCOW] = &crypto_format_qcow,
     [CRYPTO_FORMAT_LUKS] = &crypto_format_luks,
+    [CRYPTO_FORMAT_LUKS2] = &crypto_format_luks2,
+    [CRYPTO_FORMAT_LUKS_ANY] = &crypto_format_luks_any,
 };
 
 static CryptoBlock *block_new(CryptoFormat format)
@@ -76,6 +78,11 @@ uint64_t crypto_block_payload_offset(const CryptoBlock *b)
     return b->payload_offset;
 }
 
+uint64_t crypto_block_payload_bytes(const CryptoBlock *b)
+{
+    return b->payload_bytes;
+}
+
 size_t crypto_block_sector_bytes(const CryptoBlock *b)
 {
     return b->sector_bytes;
@@ -114,7 +121,7 @@ static int run_borrowed(CryptoBlock *b, RunFunc *func, uint64_t offset, const ui
     if (!sc) {
         return -ENOMEM;
     }
-    ret = func(sc, offset / SECTOR_CIPHER_IV_UNIT, in, out, bytes);
+    ret = func(sc, b->first_iv + offset / SECTOR_CIPHER_IV_UNIT, in, out, bytes);
     cipher_slots_put(b->slots, sc);
     return ret;
 }

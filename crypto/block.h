@@ -15,7 +15,12 @@
 #include "util/optdict.h"
 #include "util/options.h"
 
-typedef enum CryptoFormat { CRYPTO_FORMAT_QCOW, CRYPTO_FORMAT_LUKS } CryptoFormat;
+typedef enum CryptoFormat {
+    CRYPTO_FORMAT_QCOW,
+    CRYPTO_FORMAT_LUKS,     /* version 1, the one that qcow2 may hold */
+    CRYPTO_FORMAT_LUKS2,
+    CRYPTO_FORMAT_LUKS_ANY, /* open: as the header says; create: as option "luks-version" says, default 1 */
+} CryptoFormat;
 
 /* Header access; offsets are bytes from the start of the header area. 0 or -errno, whole length or error.
  * Called in the caller's own context (may yield when that is a coroutine). */
@@ -30,7 +35,10 @@ typedef struct CryptoIo {
 
 typedef struct CryptoBlock CryptoBlock;
 
-enum { CRYPTO_OPEN_NO_IO = 1 }; /* no key needed: header facts only (info) */
+enum {
+    CRYPTO_OPEN_NO_IO = 1,  /* no key needed: header facts only (info) */
+    CRYPTO_OPEN_REPAIR = 2, /* a damaged copy of the header may be rewritten from a good one */
+};
 
 /* Open. @options has "key-secret"; taken keys are removed. @prefix ("encrypt." or "") is for error texts only.
  * @area_bytes: what the header may not exceed (file or header-area length).
@@ -51,9 +59,10 @@ bool crypto_block_measure(CryptoFormat format, const OptDict *options, const cha
 void crypto_block_free(CryptoBlock *b); /* wipes keys; NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CryptoBlock, crypto_block_free)
 
-CryptoFormat crypto_block_format(const CryptoBlock *b);
+CryptoFormat crypto_block_format(const CryptoBlock *b); /* never CRYPTO_FORMAT_LUKS_ANY */
 uint64_t crypto_block_payload_offset(const CryptoBlock *b); /* bytes */
-size_t crypto_block_sector_bytes(const CryptoBlock *b);     /* 512 */
+uint64_t crypto_block_payload_bytes(const CryptoBlock *b);  /* 0: to the end of the file */
+size_t crypto_block_sector_bytes(const CryptoBlock *b);     /* 512; LUKS2: up to 4096 */
 bool crypto_block_has_key(const CryptoBlock *b);            /* false after CRYPTO_OPEN_NO_IO */
 
 /* En/decrypt @bytes (multiple of the sector size) at @offset (bytes; offset/512 is the first IV number). @in == @out or
@@ -81,6 +90,15 @@ bool crypto_luks_probe(const uint8_t *buf, size_t len, unsigned *version);
     {prefix "ivgen-hash-alg", OPT_TYPE_STR, "Name of IV generator hash algorithm"}, \
     {prefix "hash-alg", OPT_TYPE_STR, "Name of encryption hash algorithm"}, \
     {prefix "iter-time", OPT_TYPE_NUM, "Time to spend in PBKDF in milliseconds"}
+
+/* Those that CRYPTO_FORMAT_LUKS_ANY takes besides. */
+#define CRYPTO_LUKS2_CREATE_OPTS \
+    {"luks-version", OPT_TYPE_NUM, "LUKS version of the header (1 or 2)"}, \
+    {"pbkdf", OPT_TYPE_STR, "Key derivation of LUKS version 2: argon2id (default), argon2i or pbkdf2"}, \
+    {"sector-size", OPT_TYPE_SIZE, "Encryption sector size of LUKS version 2 in bytes"}
+
+/* Bytes of an encryption sector that creating with @options makes; @options have passed crypto_block_measure(). */
+size_t crypto_luks_create_sector_bytes(const OptDict *options);
 
 /* The same without a prefix, ended by a NULL name. */
 extern const OptDesc crypto_luks_create_opts[];

@@ -11,7 +11,6 @@
 #include "util/units.h"
 
 enum {
-    DEFAULT_ITER_TIME_MS = 2000,
     DIGEST_TIME_DIVISOR = 8, /* the digest gets an eighth of the time of a slot */
 };
 
@@ -31,8 +30,7 @@ static bool take_hash(OptDict *options, const char *option, HashAlg *hash, bool 
     return !value || hash_from_name(value, hash) || bad_value(option, value, errp);
 }
 
-/* The algorithm options, defaults filled in. */
-static bool take_algs(OptDict *options, LuksAlgs *algs, GError **errp)
+bool luks_take_algs(OptDict *options, LuksAlgs *algs, GError **errp)
 {
     SectorCipherSpec *s = &algs->sector;
     g_autofree char *cipher = optdict_take(options, "cipher-alg");
@@ -116,13 +114,13 @@ bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const Cry
 {
     LuksState *s = g_new0(LuksState, 1);
     LuksHeader *h = &s->header;
-    uint64_t iter_time_ms = DEFAULT_ITER_TIME_MS;
+    uint64_t iter_time_ms = LUKS_DEFAULT_ITER_TIME_MS;
     uint32_t iterations;
     g_autoptr(SecBuf) password = NULL;
     g_autoptr(SecBuf) key = NULL;
 
     b->state = s;
-    if (!take_algs(options, &s->algs, errp) ||
+    if (!luks_take_algs(options, &s->algs, errp) ||
         !optdict_take_uint(options, "iter-time", UINT64_MAX, &iter_time_ms, errp)) {
         return false;
     }
@@ -143,7 +141,7 @@ bool luks_measure(OptDict *options, const char *prefix, uint64_t *header_bytes, 
     LuksAlgs algs;
     g_autoptr(SecBuf) password = NULL;
 
-    if (!take_algs(options, &algs, errp)) {
+    if (!luks_take_algs(options, &algs, errp)) {
         return false;
     }
     password = crypto_block_take_secret(options, prefix, errp);

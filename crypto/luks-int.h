@@ -19,6 +19,11 @@ bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const Cry
 bool luks_measure(OptDict *options, const char *prefix, uint64_t *header_bytes, GError **errp);
 InfoTree *luks_info(const CryptoBlock *b);
 
+#define LUKS_DEFAULT_ITER_TIME_MS 2000
+
+/* The algorithm options of create, defaults filled in; taken keys are removed. */
+bool luks_take_algs(OptDict *options, LuksAlgs *algs, GError **errp);
+
 /* Key known: make @b ready for payload I/O. */
 bool luks_install_key(CryptoBlock *b, const LuksState *s, const SecBuf *key, GError **errp);
 

@@ -69,26 +69,37 @@ static bool parse_mode(const char *stored, LuksAlgs *algs, GError **errp)
     return parse_ivgen(dash + 1, algs, errp);
 }
 
-bool luks_names_parse(const LuksHeader *h, LuksAlgs *algs, GError **errp)
+static bool parse_cipher(const char *name, uint32_t key_bytes, LuksAlgs *algs, GError **errp)
 {
-    size_t key_bytes = h->key_bytes;
+    size_t cipher_key_bytes = key_bytes;
 
-    memset(algs, 0, sizeof(*algs));
-    algs->sector.sector_bytes = LUKS_SECTOR_BYTES;
-    if (!parse_mode(h->cipher_mode, algs, errp) || !parse_hash(h->hash_spec, &algs->hash, errp)) {
-        return false;
-    }
     if (algs->sector.mode == CIPHER_XTS) {
-        key_bytes = key_bytes % 2 ? 0 : key_bytes / 2;
+        cipher_key_bytes = key_bytes % 2 ? 0 : key_bytes / 2;
     }
-    if (!cipher_alg_from_family(h->cipher_name, key_bytes, &algs->sector.cipher)) {
-        g_autofree char *printable = g_strescape(h->cipher_name, NULL);
+    if (!cipher_alg_from_family(name, cipher_key_bytes, &algs->sector.cipher)) {
+        g_autofree char *printable = g_strescape(name, NULL);
 
         unsupported(errp, "Algorithm '%s' with key size %" G_GUINT32_FORMAT " bytes not supported", printable,
-                    h->key_bytes);
+                    key_bytes);
         return false;
     }
     return sector_cipher_check(&algs->sector, errp);
+}
+
+bool luks_names_parse_cipher(const char *cipher_name, const char *cipher_mode, uint32_t key_bytes, size_t sector_bytes,
+                             LuksAlgs *algs, GError **errp)
+{
+    memset(algs, 0, sizeof(*algs));
+    algs->sector.sector_bytes = sector_bytes;
+    return parse_mode(cipher_mode, algs, errp) && parse_cipher(cipher_name, key_bytes, algs, errp);
+}
+
+bool luks_names_parse(const LuksHeader *h, LuksAlgs *algs, GError **errp)
+{
+    memset(algs, 0, sizeof(*algs));
+    algs->sector.sector_bytes = LUKS_SECTOR_BYTES;
+    return parse_mode(h->cipher_mode, algs, errp) && parse_hash(h->hash_spec, &algs->hash, errp) &&
+           parse_cipher(h->cipher_name, h->key_bytes, algs, errp);
 }
 
 static bool store_name(char *field, const char *text, const char *what, GError **errp)

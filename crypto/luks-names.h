@@ -21,6 +21,11 @@ typedef struct LuksAlgs {
  * "IV generator 'x' not supported", "Hash algorithm 'x' not supported", ... */
 bool luks_names_parse(const LuksHeader *h, LuksAlgs *algs, GError **errp);
 
+/* The cipher alone: name, mode text and key size to @algs->sector, has_ivgen_hash. @sector_bytes as SectorCipherSpec
+ * has it. */
+bool luks_names_parse_cipher(const char *cipher_name, const char *cipher_mode, uint32_t key_bytes, size_t sector_bytes,
+                             LuksAlgs *algs, GError **errp);
+
 /* Fill the three name fields of @h. "Cipher name '%s' is too long for LUKS header". */
 bool luks_names_store(const LuksAlgs *algs, LuksHeader *h, GError **errp);
 

@@ -7,7 +7,7 @@
 set -eu
 
 build="gcc libc6-dev meson ninja-build pkg-config libglib2.0-dev libgnutls28-dev nettle-dev zlib1g-dev libzstd-dev
-       libjson-glib-dev liburing-dev"
+       libjson-glib-dev liburing-dev libargon2-dev"
 tests="check clang libclang-rt-dev python3 e2fsprogs ccache qemu-utils cryptsetup-bin strace jq valgrind util-linux"
 
 case ${1:-} in
