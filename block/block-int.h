@@ -33,6 +33,7 @@ struct BlockDriver {
     const char *const *strong_open_opts; /* NULL-ended: options that a filename must show as json: when given */
     const OptDesc *open_opts;    /* runtime options; NULL = none of its own */
     const OptDesc *create_opts;  /* NULL = cannot create */
+    const OptDesc *amend_opts;   /* what co_amend takes */
 
     /* 0..100: how sure are we that @buf (first bytes of the file) is this format. NULL = never probed. */
     int (*probe)(const uint8_t *buf, size_t len, const char *filename);
@@ -62,6 +63,8 @@ struct BlockDriver {
     int coroutine_fn (*co_get_info)(BlockNode *node, BlockInfo *info);                 /* NULL = zeros */
     InfoTree *coroutine_fn (*co_specific_info)(BlockNode *node, GError **errp);        /* NULL = none; the data object */
     int64_t coroutine_fn (*co_allocated_bytes)(BlockNode *node);                       /* NULL = that of node->file */
+    /* @options are checked against amend_opts. NULL = no option can be changed. */
+    bool coroutine_fn (*co_amend)(BlockNode *node, OptDict *options, bool force, GError **errp);
     int coroutine_fn (*co_check)(BlockNode *node, BlockCheckResult *res, unsigned fix); /* NULL = no check */
     bool coroutine_fn (*co_measure)(const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp);
 };

@@ -171,6 +171,12 @@ void block_driver_foreach(void (*fn)(const BlockDriver *drv, void *opaque), void
 /* Does "proto:" of @filename name a protocol we lack? Error "Unknown protocol 'x'". */
 bool block_filename_protocol_known(const char *filename, GError **errp);
 
+/* Change options of an image that is open read-write, by nobody else. @options: names and values as in -o. @force: also
+ * what may lose the data. Errors: "Format driver 'x' does not support option amendment", "Invalid parameter 'x'" (with a
+ * second line for options of creation only), and the driver's. */
+bool coroutine_fn block_co_amend(BlockNode *node, const OptDict *options, bool force, GError **errp);
+const OptDesc *block_driver_amend_opts(const BlockDriver *drv); /* NULL = nothing can be amended */
+
 typedef struct BlockInfo {
     int64_t cluster_bytes;   /* 0 = none */
     int64_t vm_state_offset; /* 0 = none */

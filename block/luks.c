@@ -191,6 +191,14 @@ static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **er
     return crypto_block_info(s->crypt.crypto);
 }
 
+static bool coroutine_fn luks_co_amend(BlockNode *node, OptDict *options, bool force, GError **errp)
+{
+    LuksState *s = node->state;
+    CryptoIo io = header_io(node->file);
+
+    return crypto_block_amend(s->crypt.crypto, options, &io, force, errp);
+}
+
 /* ---- create and measure ---------------------------------------------------------------------------------------- */
 
 static const OptDesc luks_create_opts[] = {
@@ -341,6 +349,7 @@ const BlockDriver block_driver_luks = {
     .passthrough = true,
     .strong_open_opts = luks_strong_opts,
     .create_opts = luks_create_opts,
+    .amend_opts = crypto_luks_amend_opts,
     .probe = luks_probe,
     .co_open = luks_co_open,
     .co_close = luks_co_close,
@@ -352,5 +361,6 @@ const BlockDriver block_driver_luks = {
     .co_getlength = luks_co_getlength,
     .co_truncate = luks_co_truncate,
     .co_specific_info = luks_co_specific_info,
+    .co_amend = luks_co_amend,
     .co_measure = luks_co_measure,
 };

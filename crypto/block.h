@@ -56,6 +56,12 @@ CryptoBlock *crypto_block_create(CryptoFormat format, OptDict *options, const ch
 bool crypto_block_measure(CryptoFormat format, const OptDict *options, const char *prefix, uint64_t *header_bytes,
                           GError **errp);
 
+/* Add or erase key slots of a header that is opened with its key. @options: those of CRYPTO_LUKS_AMEND_OPTS without
+ * prefix; taken keys are removed. @force: also what may lose the data. Cut off at any write, the volume still opens by a
+ * password that opened it before or by the new one. Errors: texts of the LUKS sheet section 6.
+ * Context: as crypto_block_open(); no other call but data I/O on @b meanwhile. */
+bool crypto_block_amend(CryptoBlock *b, OptDict *options, const CryptoIo *io, bool force, GError **errp);
+
 void crypto_block_free(CryptoBlock *b); /* wipes keys; NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CryptoBlock, crypto_block_free)
 
@@ -102,5 +108,15 @@ size_t crypto_luks_create_sector_bytes(const OptDict *options);
 
 /* The same without a prefix, ended by a NULL name. */
 extern const OptDesc crypto_luks_create_opts[];
+
+/* What can be amended, likewise. */
+#define CRYPTO_LUKS_AMEND_OPTS(prefix) \
+    {prefix "state", OPT_TYPE_STR, "Select new state of affected keyslots (active/inactive)"}, \
+    {prefix "new-secret", OPT_TYPE_STR, "ID of the secret that provides the passphrase of an added keyslot"}, \
+    {prefix "old-secret", OPT_TYPE_STR, "Select all keyslots that match this password"}, \
+    {prefix "keyslot", OPT_TYPE_NUM, "Select a single keyslot to modify explicitly"}, \
+    {prefix "iter-time", OPT_TYPE_NUM, "Time to spend in PBKDF in milliseconds"}
+
+extern const OptDesc crypto_luks_amend_opts[];
 
 #endif

@@ -89,3 +89,8 @@ const SectorCipherSpec *cipher_slots_spec(const CipherSlots *s)
 {
     return &s->spec;
 }
+
+const SecBuf *cipher_slots_key(const CipherSlots *s)
+{
+    return s->key;
+}

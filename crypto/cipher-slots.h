@@ -21,5 +21,6 @@ SectorCipher *cipher_slots_get(CipherSlots *s);
 void cipher_slots_put(CipherSlots *s, SectorCipher *sc);
 
 const SectorCipherSpec *cipher_slots_spec(const CipherSlots *s);
+const SecBuf *cipher_slots_key(const CipherSlots *s); /* borrowed */
 
 #endif

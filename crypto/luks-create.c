@@ -82,13 +82,14 @@ static SecBuf *make_key(LuksHeader *h, const LuksAlgs *algs, GError **errp)
     return g_steal_pointer(&key);
 }
 
-static bool write_header(const LuksHeader *h, const CryptoIo *io, GError **errp)
+bool luks_write_header(const LuksHeader *h, size_t bytes, const CryptoIo *io, GError **errp)
 {
     uint8_t area[LUKS_HEADER_AREA_BYTES] = {0};
     int ret;
 
+    g_assert(bytes >= LUKS_HEADER_BYTES && bytes <= sizeof(area));
     luks_header_encode(h, area);
-    ret = io->write(io->opaque, 0, area, sizeof(area));
+    ret = io->write(io->opaque, 0, area, bytes);
     if (ret == 0 && io->flush) {
         ret = io->flush(io->opaque);
     }
@@ -107,14 +108,15 @@ static bool write_volume(LuksState *s, const SecBuf *password, const SecBuf *key
     uint64_t area_bytes = (uint64_t)h->payload_sector * LUKS_SECTOR_BYTES;
 
     return (!io->reserve || io->reserve(io->opaque, area_bytes, errp)) &&
-           luks_keyslot_seal(h, &s->algs, 0, password, key, iterations, io, errp) && write_header(h, io, errp);
+           luks_keyslot_seal(h, &s->algs, 0, password, key, iterations, io, errp) &&
+           luks_write_header(h, LUKS_HEADER_AREA_BYTES, io, errp);
 }
 
 bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp)
 {
     LuksState *s = g_new0(LuksState, 1);
     LuksHeader *h = &s->header;
-    uint64_t iter_time_ms = LUKS_DEFAULT_ITER_TIME_MS;
+    uint64_t iter_time_ms = CRYPTO_ITER_TIME_MS;
     uint32_t iterations;
     g_autoptr(SecBuf) password = NULL;
     g_autoptr(SecBuf) key = NULL;

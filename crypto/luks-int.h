@@ -17,12 +17,14 @@ bool luks_open(CryptoBlock *b, OptDict *options, const char *prefix, const Crypt
                unsigned flags, GError **errp);
 bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp);
 bool luks_measure(OptDict *options, const char *prefix, uint64_t *header_bytes, GError **errp);
+bool luks_amend(CryptoBlock *b, const CryptoAmend *req, const CryptoIo *io, GError **errp);
 InfoTree *luks_info(const CryptoBlock *b);
-
-#define LUKS_DEFAULT_ITER_TIME_MS 2000
 
 /* The algorithm options of create, defaults filled in; taken keys are removed. */
 bool luks_take_algs(OptDict *options, LuksAlgs *algs, GError **errp);
+
+/* Write @h, zeros behind it up to @bytes (at most LUKS_HEADER_AREA_BYTES), and flush. */
+bool luks_write_header(const LuksHeader *h, size_t bytes, const CryptoIo *io, GError **errp);
 
 /* Key known: make @b ready for payload I/O. */
 bool luks_install_key(CryptoBlock *b, const LuksState *s, const SecBuf *key, GError **errp);

@@ -74,6 +74,7 @@ const CryptoFormatOps crypto_format_luks = {
     .open = luks_open,
     .create = luks_create,
     .measure = luks_measure,
+    .amend = luks_amend,
     .info = luks_info,
     .state_free = luks_state_free,
 };

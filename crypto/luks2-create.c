@@ -63,7 +63,7 @@ static bool take_sector_bytes(OptDict *options, uint64_t *bytes, GError **errp)
 
 static bool take_request(OptDict *options, const char *prefix, Request *r, GError **errp)
 {
-    r->iter_time_ms = LUKS_DEFAULT_ITER_TIME_MS;
+    r->iter_time_ms = CRYPTO_ITER_TIME_MS;
     if (!luks_take_algs(options, &r->algs, errp) || !take_kdf(options, &r->kdf, errp) ||
         !take_sector_bytes(options, &r->sector_bytes, errp) ||
         !optdict_take_uint(options, "iter-time", UINT64_MAX, &r->iter_time_ms, errp)) {

@@ -18,7 +18,7 @@ typedef struct ImgCommand {
 } ImgCommand;
 
 static const ImgCommand commands[] = {
-    {"amend", NULL, "change format-specific options of an image"},
+    {"amend", img_amend, "change format-specific options of an image"},
     {"bench", NULL, "measure the speed of requests on an image"},
     {"bitmap", NULL, "work on the dirty bitmaps stored in an image"},
     {"check", img_check, "check an image for errors, and repair it"},

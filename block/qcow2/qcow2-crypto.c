@@ -176,3 +176,20 @@ bool coroutine_fn qcow2_crypto_create(Qcow2State *s, CryptoFormat format, OptDic
     }
     return true;
 }
+
+/* --- amend --- */
+
+const OptDesc qcow2_amend_opts[] = {CRYPTO_LUKS_AMEND_OPTS("encrypt."), {NULL}};
+
+bool coroutine_fn qcow2_amend(BlockNode *node, OptDict *options, bool force, GError **errp)
+{
+    Qcow2State *s = node->state;
+    CryptoIo io = area_io(s);
+    g_autoptr(OptDict) enc = optdict_take_prefix(options, "encrypt.");
+
+    if (!s->crypt.crypto) {
+        error_set(errp, "Can't amend encryption options - encryption not present");
+        return false;
+    }
+    return crypto_block_amend(s->crypt.crypto, enc, &io, force, errp);
+}

@@ -16,6 +16,10 @@ bool coroutine_fn qcow2_crypto_open(Qcow2State *s, OptDict *options, unsigned fl
  * @options: create options without "encrypt."; taken keys are removed. Context: coroutine, no lock held. */
 bool coroutine_fn qcow2_crypto_create(Qcow2State *s, CryptoFormat format, OptDict *options, GError **errp);
 
+/* Amend: key slots of the LUKS header, crypto_block_amend(). @options: "encrypt.*" only. Context: coroutine, no lock held. */
+bool coroutine_fn qcow2_amend(BlockNode *node, OptDict *options, bool force, GError **errp);
+extern const OptDesc qcow2_amend_opts[];
+
 /* "aes" or "luks"; false on any other. Context: any. */
 bool qcow2_crypto_format_from_name(const char *name, CryptoFormat *format);
 const char *qcow2_crypto_method_name(uint32_t crypt_method); /* NULL for none */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The qcow2 driver: its table, and the entries too thin for a file of their own. */
 #include "block/qcow2/qcow2-control.h"
+#include "block/qcow2/qcow2-crypto.h"
 #include "block/qcow2/qcow2-io.h"
 #include "block/qcow2/qcow2-options.h"
 #include "block/qcow2/qcow2-spec.h"
@@ -26,6 +27,7 @@ const BlockDriver block_driver_qcow2 = {
     .strong_open_opts = qcow2_strong_open_opts,
     .open_opts = qcow2_open_opts,
     .create_opts = qcow2_create_opts,
+    .amend_opts = qcow2_amend_opts,
     .probe = qcow2_probe,
     .co_open = qcow2_open,
     .co_close = qcow2_close,
@@ -42,6 +44,7 @@ const BlockDriver block_driver_qcow2 = {
     .co_truncate = qcow2_truncate,
     .co_get_info = qcow2_get_info,
     .co_specific_info = qcow2_specific_info,
+    .co_amend = qcow2_amend,
     .co_check = qcow2_check,
     .co_measure = qcow2_measure,
 };
