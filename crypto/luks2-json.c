@@ -19,7 +19,7 @@ char *luks2_json_printable(const char *text)
 
 /* ---- the text -------------------------------------------------------------------------------------------------- */
 
-/* The end of the string that begins behind the quote at @p, or NULL. */
+/* The end of the string that begins with the quote at @p, or NULL. */
 static const char *skip_string(const char *p)
 {
     for (p++; *p != '"'; p++) {
@@ -44,14 +44,16 @@ static bool fail_text(GError **errp, const char *text, const char *p, const char
 static bool check_bounds(const char *text, GError **errp)
 {
     unsigned depth = 0, values = 0;
+    const char *end;
 
     for (const char *p = text; *p; p++) {
         switch (*p) {
         case '"':
-            p = skip_string(p);
-            if (!p) {
-                return fail_text(errp, text, text + strlen(text), "a string does not end");
+            end = skip_string(p);
+            if (!end) {
+                return fail_text(errp, text, p, "a string does not end");
             }
+            p = end;
             break;
         case '{':
         case '[':
