@@ -204,7 +204,7 @@ START_CO_TEST(backing_chain_is_opened_read_only_relative_to_each_overlay)
 {
     g_autoptr(ScratchDir) dir = scratch_dir();
     g_autofree char *base = scratch_file(dir, "base", "data of the base", 16);
-    g_autofree char *mid = new_overlay(dir, "mid", "base", "raw");
+    g_autofree char *mid G_GNUC_UNUSED = new_overlay(dir, "mid", "base", "raw");
     g_autofree char *top = new_overlay(dir, "top", "mid", "qcow2");
     BlockNode *node = block_co_open(top, "qcow2", NULL, BLOCK_OPEN_RDWR, NULL);
     char buf[16];
@@ -220,7 +220,7 @@ START_CO_TEST(backing_chain_is_opened_read_only_relative_to_each_overlay)
 START_CO_TEST(missing_link_of_a_chain_is_told_once_per_layer)
 {
     g_autoptr(ScratchDir) dir = scratch_dir();
-    g_autofree char *mid = new_overlay(dir, "mid", "gone", "raw");
+    g_autofree char *mid G_GNUC_UNUSED = new_overlay(dir, "mid", "gone", "raw");
     g_autofree char *top = new_overlay(dir, "top", "mid", "qcow2");
     g_autofree char *expected = g_strdup_printf(
         "Could not open backing file: Could not open backing file: Could not open '%s/gone': No such file "
@@ -237,7 +237,7 @@ START_CO_TEST(chain_that_loops_is_an_error)
 {
     g_autoptr(ScratchDir) dir = scratch_dir();
     g_autofree char *a = new_overlay(dir, "a", "b", "qcow2");
-    g_autofree char *b = new_overlay(dir, "b", "a", "qcow2");
+    g_autofree char *b G_GNUC_UNUSED = new_overlay(dir, "b", "a", "qcow2");
     g_autofree char *self = new_overlay(dir, "self", "self", "qcow2");
     g_autofree char *a_error = open_error(a, "qcow2", NULL, 0);
     g_autofree char *self_error = open_error(self, "qcow2", NULL, 0);
@@ -275,7 +275,7 @@ START_CO_TEST(backing_file_can_be_replaced_or_left_out_by_options)
 START_CO_TEST(images_that_name_other_files_can_be_refused)
 {
     g_autoptr(ScratchDir) dir = scratch_dir();
-    g_autofree char *base = scratch_file(dir, "base", NULL, 0);
+    g_autofree char *base G_GNUC_UNUSED = scratch_file(dir, "base", NULL, 0);
     g_autofree char *top = new_overlay(dir, "top", "base", "raw");
     g_autofree char *plain = g_build_filename(dir, "plain", NULL);
     g_autoptr(OptDict) opts = optdict_parse_keyval("size=1M", NULL, NULL);
