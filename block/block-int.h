@@ -88,6 +88,9 @@ struct BlockNode {
     char *exact_path;        /* protocol nodes: the path; formats: that of their file; NULL if none */
     OptDict *options;        /* as given, after merging; for json: names */
     BlockNode *file;         /* counted; NULL for protocols */
+    BlockNode *aux;          /* counted; the driver's own further child, see block_open_aux(); NULL if none */
+    const char *aux_name;    /* what options call it: "header" */
+    int nesting;             /* children below one another, from the node that was asked for */
     BlockNode *backing;      /* counted; NULL if none or BLOCK_OPEN_NO_BACKING */
     char *backing_name;      /* as stored in the image; set by the driver's co_open */
     char *backing_format;    /* as stored */
@@ -109,6 +112,11 @@ struct BlockNode {
 BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp);
 /* Remove a file that co_create made and could not finish. */
 void coroutine_fn block_delete_file(const char *filename);
+
+/* For co_open: open the child that the options "<name>." of @options describe and take them out. It becomes node->aux with
+ * the permissions of a file, and is closed with @node, also when co_open fails afterwards. @name: a constant.
+ * True without a child when there are no such options. */
+bool coroutine_fn block_open_aux(BlockNode *node, OptDict *options, const char *name, GError **errp);
 
 /* For drivers with backing files: read what @node leaves to its backing chain; zeros where nobody has anything. The range
  * may lie past the end of the backing file. */

@@ -102,6 +102,8 @@ bool block_node_read_only(const BlockNode *node);
 bool block_node_encrypted(const BlockNode *node);
 BlockNode *block_node_file(const BlockNode *node);    /* borrowed or NULL */
 BlockNode *block_node_backing(const BlockNode *node); /* borrowed or NULL */
+/* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call it. */
+BlockNode *block_node_aux(const BlockNode *node, const char **name);
 const char *block_node_backing_name(const BlockNode *node);   /* as stored, NULL if none */
 const char *block_node_backing_format(const BlockNode *node); /* as stored, NULL if none */
 /* The backing name made usable from here (relative to the overlay's folder). Caller frees; NULL if none. */

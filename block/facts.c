@@ -29,8 +29,16 @@ InfoTree *coroutine_fn block_co_specific_info(BlockNode *node, GError **errp)
 
 int64_t coroutine_fn block_co_allocated_bytes(BlockNode *node)
 {
+    int64_t others = 0;
+
     while (!node->drv->co_allocated_bytes && node->file) {
+        int64_t bytes = node->aux ? block_co_allocated_bytes(node->aux) : 0;
+        if (bytes < 0) {
+            return bytes;
+        }
+        others += bytes;
         node = node->file;
     }
-    return node->drv->co_allocated_bytes ? node->drv->co_allocated_bytes(node) : -ENOTSUP;
+    int64_t own = node->drv->co_allocated_bytes ? node->drv->co_allocated_bytes(node) : -ENOTSUP;
+    return own < 0 ? own : own + others;
 }

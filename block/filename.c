@@ -154,6 +154,9 @@ static InfoTree *node_tree(const BlockNode *node)
     if (node->file) {
         info_set(obj, "file", node_tree(node->file));
     }
+    if (node->aux) {
+        info_set(obj, node->aux_name, node_tree(node->aux));
+    }
     return obj;
 }
 
@@ -161,7 +164,7 @@ static bool is_plain(const BlockNode *node)
 {
     g_autoptr(OptDict) strong = strong_options(node);
 
-    if (optdict_size(strong) > 0) {
+    if (optdict_size(strong) > 0 || node->aux) {
         return false;
     }
     return !node->file || (node->file->drv->protocol && is_plain(node->file));

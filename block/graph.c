@@ -48,6 +48,14 @@ static void format_perms(const BlockNode *node, unsigned *perms, unsigned *unsha
     }
 }
 
+bool coroutine_fn block_node_lock_aux(BlockNode *node, GError **errp)
+{
+    unsigned perms = node->perms, unshared = node->unshared;
+
+    format_perms(node, &perms, &unshared);
+    return block_node_set_perms(node->aux, perms, unshared, errp);
+}
+
 bool coroutine_fn block_node_set_perms(BlockNode *node, unsigned perms, unsigned unshared, GError **errp)
 {
     node->perms = perms;
@@ -57,7 +65,8 @@ bool coroutine_fn block_node_set_perms(BlockNode *node, unsigned perms, unsigned
     }
     if (node->file) {
         format_perms(node, &perms, &unshared);
-        return block_node_set_perms(node->file, perms, unshared, errp);
+        return (!node->aux || block_node_set_perms(node->aux, perms, unshared, errp)) &&
+               block_node_set_perms(node->file, perms, unshared, errp);
     }
     return true;
 }

@@ -18,4 +18,7 @@ void block_top_perms(unsigned flags, unsigned *perms, unsigned *unshared);
 /* Tell @node what its user does and does not share; passed down to the protocol node, which takes the image locks. */
 bool coroutine_fn block_node_set_perms(BlockNode *node, unsigned perms, unsigned unshared, GError **errp);
 
+/* The same for @node's aux child, which was opened after its file. */
+bool coroutine_fn block_node_lock_aux(BlockNode *node, GError **errp);
+
 #endif

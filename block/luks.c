@@ -39,6 +39,12 @@ static int coroutine_fn header_flush(void *opaque)
     return block_co_flush(opaque);
 }
 
+/* A detached header is a file of its own. */
+static BlockNode *header_node(const BlockNode *node)
+{
+    return node->aux ? node->aux : node->file;
+}
+
 static CryptoIo header_io(BlockNode *file)
 {
     return (CryptoIo){.read = header_read, .write = header_write, .flush = header_flush, .opaque = file};
@@ -65,16 +71,6 @@ static bool take_mode(OptDict *options, OffloadMode *out, GError **errp)
     return true;
 }
 
-static bool refuse_detached(const OptDict *options, GError **errp)
-{
-    if (!optdict_has(options, "header") && !optdict_has_prefix(options, "header.")) {
-        return true;
-    }
-    error_set_code(errp, QB_ERROR_UNSUPPORTED,
-                   "Detached LUKS headers (option 'header') are not supported by this build yet");
-    return false;
-}
-
 static unsigned crypto_flags(unsigned flags)
 {
     if (flags & BLOCK_OPEN_NO_IO) {
@@ -83,8 +79,9 @@ static unsigned crypto_flags(unsigned flags)
     return flags & BLOCK_OPEN_RDWR ? CRYPTO_OPEN_REPAIR : 0;
 }
 
-/* What the header says of the payload against the file that is there. */
-static bool check_payload(const CryptoBlock *crypto, uint64_t file_bytes, unsigned flags, GError **errp)
+/* What the header says of the payload against the file that is there. @is_detached: the header is in another one. */
+static bool check_payload(const CryptoBlock *crypto, bool is_detached, uint64_t file_bytes, unsigned flags,
+                          GError **errp)
 {
     uint64_t start = crypto_block_payload_offset(crypto), bytes = crypto_block_payload_bytes(crypto);
 
@@ -92,6 +89,13 @@ static bool check_payload(const CryptoBlock *crypto, uint64_t file_bytes, unsign
         error_set_code(errp, QB_ERROR_CORRUPT,
                        "LUKS payload at %" PRIu64 " is past the end of the file (%" PRIu64 " bytes)", start,
                        file_bytes);
+        return false;
+    }
+    if (start == 0 && !is_detached) {
+        error_set_code(errp, QB_ERROR_UNSUPPORTED,
+                       "LUKS payload is overlapping with the header\n"
+                       "This is a detached header: name the file with the data as file.filename and this one as "
+                       "header.filename");
         return false;
     }
     if (flags & BLOCK_OPEN_NO_IO) {
@@ -104,28 +108,23 @@ static bool check_payload(const CryptoBlock *crypto, uint64_t file_bytes, unsign
                        bytes, start, file_bytes);
         return false;
     }
-    if (start == 0 && crypto_block_format(crypto) == CRYPTO_FORMAT_LUKS2) {
-        error_set_code(errp, QB_ERROR_UNSUPPORTED, "LUKS header is detached: the data is in another file");
-        return false;
-    }
     return true;
 }
 
 static bool coroutine_fn luks_co_open(BlockNode *node, OptDict *options, unsigned flags, GError **errp)
 {
     LuksState *s = node->state;
-    CryptoIo io = header_io(node->file);
-    uint64_t file_bytes = node->file->total_bytes;
-
-    if (!refuse_detached(options, errp) || !take_mode(options, &s->crypt.mode, errp)) {
+    if (!take_mode(options, &s->crypt.mode, errp) || !block_open_aux(node, options, "header", errp)) {
         return false;
     }
+    BlockNode *header = header_node(node);
+    CryptoIo io = header_io(header);
     s->crypt.crypto =
-        crypto_block_open(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, file_bytes, crypto_flags(flags), errp);
+        crypto_block_open(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, header->total_bytes, crypto_flags(flags), errp);
     if (!s->crypt.crypto) {
         return false;
     }
-    if (!check_payload(s->crypt.crypto, file_bytes, flags, errp)) {
+    if (!check_payload(s->crypt.crypto, node->aux, node->file->total_bytes, flags, errp)) {
         crypto_block_free(s->crypt.crypto);
         return false;
     }
@@ -194,7 +193,7 @@ static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **er
 static bool coroutine_fn luks_co_amend(BlockNode *node, OptDict *options, bool force, GError **errp)
 {
     LuksState *s = node->state;
-    CryptoIo io = header_io(node->file);
+    CryptoIo io = header_io(header_node(node));
 
     return crypto_block_amend(s->crypt.crypto, options, &io, force, errp);
 }

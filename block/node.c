@@ -31,6 +31,9 @@ static void node_free(BlockNode *node)
 void coroutine_fn block_node_discard(BlockNode *node)
 {
     g_assert(!node->backing);
+    if (node->aux) {
+        block_co_close(node->aux);
+    }
     if (node->file) {
         block_co_close(node->file);
     }
@@ -45,9 +48,10 @@ static int coroutine_fn node_close(BlockNode *node)
         int err = node->drv->co_close(node);
         ret = ret < 0 ? ret : err;
     }
-    if (node->file) {
-        /* Flushes what co_close wrote. */
-        int err = block_co_close(node->file);
+    /* Flushes what co_close wrote. */
+    BlockNode *const children[] = {node->aux, node->file};
+    for (size_t i = 0; i < G_N_ELEMENTS(children); i++) {
+        int err = children[i] ? block_co_close(children[i]) : 0;
         ret = ret < 0 ? ret : err;
     }
     node_free(node);
@@ -102,6 +106,12 @@ BlockNode *block_node_file(const BlockNode *node)
 BlockNode *block_node_backing(const BlockNode *node)
 {
     return node->backing;
+}
+
+BlockNode *block_node_aux(const BlockNode *node, const char **name)
+{
+    *name = node->aux_name;
+    return node->aux;
 }
 
 const char *block_node_backing_name(const BlockNode *node)

@@ -67,20 +67,12 @@ static bool refuse_reference(const OptDict *opts, const char *key, GError **errp
 
 /* ---- one node -------------------------------------------------------------------------------------------------- */
 
-static BlockNode *coroutine_fn open_file_child(OptDict *opts, const BlockDriver *drv, const OpenFor *parent,
-                                               GError **errp)
+/* @child: the options of the child without their prefix. */
+static BlockNode *coroutine_fn open_child(OptDict *child, const BlockDriver *drv, const OpenFor *parent, GError **errp)
 {
     OpenFor want = {.flags = block_child_flags(drv, parent->flags), .nesting = parent->nesting + 1};
     const BlockDriver *child_drv;
 
-    if (!refuse_reference(opts, "file", errp)) {
-        return NULL;
-    }
-    g_autoptr(OptDict) child = optdict_take_prefix(opts, "file.");
-    if (optdict_size(child) == 0) {
-        error_set(errp, drv ? "A block device must be specified for \"file\"" : "Must specify either driver or file");
-        return NULL;
-    }
     if (want.nesting > MAX_NESTING) {
         error_set(errp, "Nodes are nested more than %d deep", MAX_NESTING);
         return NULL;
@@ -99,6 +91,38 @@ static BlockNode *coroutine_fn open_file_child(OptDict *opts, const BlockDriver 
         node->growable = true;
     }
     return node;
+}
+
+static BlockNode *coroutine_fn open_file_child(OptDict *opts, const BlockDriver *drv, const OpenFor *parent,
+                                               GError **errp)
+{
+    if (!refuse_reference(opts, "file", errp)) {
+        return NULL;
+    }
+    g_autoptr(OptDict) child = optdict_take_prefix(opts, "file.");
+    if (optdict_size(child) == 0) {
+        error_set(errp, drv ? "A block device must be specified for \"file\"" : "Must specify either driver or file");
+        return NULL;
+    }
+    return open_child(child, drv, parent, errp);
+}
+
+bool coroutine_fn block_open_aux(BlockNode *node, OptDict *options, const char *name, GError **errp)
+{
+    g_autofree char *prefix = g_strconcat(name, ".", NULL);
+    OpenFor parent = {.flags = node->flags, .nesting = node->nesting};
+
+    g_assert(!node->aux);
+    if (!refuse_reference(options, name, errp)) {
+        return false;
+    }
+    g_autoptr(OptDict) child = optdict_take_prefix(options, prefix);
+    if (optdict_size(child) == 0) {
+        return true;
+    }
+    node->aux = open_child(child, node->drv, &parent, errp);
+    node->aux_name = name;
+    return node->aux && block_node_lock_aux(node, errp);
 }
 
 static bool coroutine_fn refresh_length(BlockNode *node, GError **errp)
@@ -214,6 +238,7 @@ static BlockNode *coroutine_fn open_node(OptDict *opts, const BlockDriver *drv, 
     BlockNode *node = block_node_new(drv, common.flags);
     node->file = file;
     node->probed = probed;
+    node->nesting = want->nesting;
     node->detect_zeroes = common.detect_zeroes;
     optdict_merge(node->options, "", given, false);
     if (!open_locked(node, opts, want, errp)) {

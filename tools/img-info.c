@@ -47,12 +47,14 @@ typedef struct NodeFacts {
     BlockInfo info;
     InfoTree *specific;     /* {type, data} in the order of output, or NULL; owned */
     struct NodeFacts *file; /* of the file child, or NULL; owned */
+    struct NodeFacts *aux;  /* of the image's further file, or NULL; owned */
 } NodeFacts;
 
 static void node_facts_free(NodeFacts *f)
 {
     if (f) {
         node_facts_free(f->file);
+        node_facts_free(f->aux);
         info_free(f->specific);
         g_free(f);
     }
@@ -86,6 +88,14 @@ static NodeFacts *coroutine_fn gather_facts(BlockNode *node, GError **errp)
             return NULL;
         }
     }
+    const char *name;
+    BlockNode *aux = block_node_aux(node, &name);
+    if (aux) {
+        f->aux = gather_facts(aux, errp);
+        if (!f->aux) {
+            return NULL;
+        }
+    }
     return g_steal_pointer(&f);
 }
 
@@ -96,6 +106,19 @@ static void add_backing(InfoTree *tree, const BlockNode *node)
     info_set_str(tree, "backing-filename", block_node_backing_name(node));
     info_set_str(tree, "full-backing-filename", path);
     info_set_str(tree, "backing-filename-format", block_node_backing_format(node));
+}
+
+static InfoTree *facts_to_tree(NodeFacts *f);
+
+static void add_child(InfoTree *children, const char *name, NodeFacts *f)
+{
+    if (f) {
+        InfoTree *child = info_object_new();
+
+        info_set_str(child, "name", name);
+        info_set(child, "info", facts_to_tree(f));
+        info_append(children, child);
+    }
 }
 
 /* The JSON form; takes what @f owns. */
@@ -122,13 +145,10 @@ static InfoTree *facts_to_tree(NodeFacts *f)
         info_set(tree, "format-specific", g_steal_pointer(&f->specific));
     }
     add_backing(tree, f->node);
-    if (f->file) {
-        InfoTree *child = info_object_new();
-
-        info_set_str(child, "name", "file");
-        info_set(child, "info", facts_to_tree(f->file));
-        info_append(children, child);
-    }
+    const char *aux_name;
+    block_node_aux(f->node, &aux_name);
+    add_child(children, aux_name, f->aux);
+    add_child(children, "file", f->file);
     info_set(tree, "children", children);
     return tree;
 }
@@ -171,6 +191,18 @@ static void print_specific(GString *out, int indent, const InfoTree *specific)
     }
 }
 
+static void print_facts(GString *out, int indent, const NodeFacts *f, const char *path);
+
+static void print_child(GString *out, int indent, const NodeFacts *f, const char *path, const char *name)
+{
+    if (f) {
+        g_autofree char *child_path = g_strdup_printf("%s%s%s", path, strcmp(path, "/") == 0 ? "" : "/", name);
+
+        g_string_append_printf(out, "%*sChild node '%s':\n", indent, "", child_path);
+        print_facts(out, indent + 4, f, child_path);
+    }
+}
+
 /* The human form at @indent columns. @path: where in the tree of nodes, "/" for the image itself. */
 static void print_facts(GString *out, int indent, const NodeFacts *f, const char *path)
 {
@@ -194,12 +226,10 @@ static void print_facts(GString *out, int indent, const NodeFacts *f, const char
     }
     print_backing(out, indent, f->node);
     print_specific(out, indent, f->specific);
-    if (f->file) {
-        g_autofree char *child_path = g_strdup_printf("%s%sfile", path, strcmp(path, "/") == 0 ? "" : "/");
-
-        g_string_append_printf(out, "%*sChild node '%s':\n", indent, "", child_path);
-        print_facts(out, indent + 4, f->file, child_path);
-    }
+    const char *aux_name;
+    block_node_aux(f->node, &aux_name);
+    print_child(out, indent, f->aux, path, aux_name);
+    print_child(out, indent, f->file, path, "file");
 }
 
 typedef struct InfoOutput {
