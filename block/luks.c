@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The luks format, versions 1 and 2: a header, then the guest's sectors encrypted, up to the end of the file or, where
  * the header says so, for a fixed length. */
-#include "block/block-int.h"
+#include "block/luks-int.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "block/crypt-io.h"
-#include "util/aligned-buf.h"
 #include "util/error.h"
 #include "util/units.h"
 
@@ -45,7 +43,7 @@ static BlockNode *header_node(const BlockNode *node)
     return node->aux ? node->aux : node->file;
 }
 
-static CryptoIo header_io(BlockNode *file)
+CryptoIo luks_header_io(BlockNode *file)
 {
     return (CryptoIo){.read = header_read, .write = header_write, .flush = header_flush, .opaque = file};
 }
@@ -118,7 +116,7 @@ static bool coroutine_fn luks_co_open(BlockNode *node, OptDict *options, unsigne
         return false;
     }
     BlockNode *header = header_node(node);
-    CryptoIo io = header_io(header);
+    CryptoIo io = luks_header_io(header);
     s->crypt.crypto =
         crypto_block_open(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, header->total_bytes, crypto_flags(flags), errp);
     if (!s->crypt.crypto) {
@@ -193,152 +191,12 @@ static InfoTree *coroutine_fn luks_co_specific_info(BlockNode *node, GError **er
 static bool coroutine_fn luks_co_amend(BlockNode *node, OptDict *options, bool force, GError **errp)
 {
     LuksState *s = node->state;
-    CryptoIo io = header_io(header_node(node));
+    CryptoIo io = luks_header_io(header_node(node));
 
     return crypto_block_amend(s->crypt.crypto, options, &io, force, errp);
 }
 
-/* ---- create and measure ---------------------------------------------------------------------------------------- */
-
-static const OptDesc luks_create_opts[] = {
-    {"size", OPT_TYPE_SIZE, "Virtual disk size"},
-    CRYPTO_LUKS_CREATE_OPTS(""),
-    CRYPTO_LUKS2_CREATE_OPTS,
-    {"detached-header", OPT_TYPE_BOOL, "Create a detached LUKS header"},
-    {NULL},
-};
-
-typedef struct LuksCreate {
-    BlockNode *file;
-    uint64_t wanted; /* bytes of the guest as asked for */
-    uint64_t size;   /* in whole sectors */
-    BlockPrealloc prealloc;
-} LuksCreate;
-
-static bool take_create_options(OptDict *options, LuksCreate *c, GError **errp)
-{
-    g_autofree char *prealloc = optdict_take(options, "preallocation");
-    bool detached = false;
-
-    if (!optdict_take_size(options, "size", &c->wanted, errp) ||
-        !optdict_take_bool(options, "detached-header", &detached, errp)) {
-        return false;
-    }
-    if (detached) {
-        error_set_code(errp, QB_ERROR_UNSUPPORTED,
-                       "Detached LUKS headers (option 'detached-header') are not supported by this build yet");
-        return false;
-    }
-    if (prealloc && !block_prealloc_from_name(prealloc, &c->prealloc)) {
-        error_set(errp, "invalid parameter value: %s", prealloc);
-        return false;
-    }
-    /* There is no metadata but the header, which is always written. */
-    if (c->prealloc == BLOCK_PREALLOC_METADATA) {
-        c->prealloc = BLOCK_PREALLOC_OFF;
-    }
-    if (c->wanted > INT64_MAX / 2) {
-        error_set(errp, "The image size is too large for file format 'luks'");
-        return false;
-    }
-    return true;
-}
-
-static bool coroutine_fn reserve_file(void *opaque, uint64_t header_bytes, GError **errp)
-{
-    LuksCreate *c = opaque;
-
-    return block_co_truncate(c->file, header_bytes + c->size, c->prealloc, errp);
-}
-
-static int coroutine_fn create_read(void *opaque, uint64_t offset, void *buf, size_t bytes)
-{
-    LuksCreate *c = opaque;
-
-    return header_read(c->file, offset, buf, bytes);
-}
-
-static int coroutine_fn create_write(void *opaque, uint64_t offset, const void *buf, size_t bytes)
-{
-    LuksCreate *c = opaque;
-
-    return header_write(c->file, offset, buf, bytes);
-}
-
-static int coroutine_fn create_flush(void *opaque)
-{
-    LuksCreate *c = opaque;
-
-    return header_flush(c->file);
-}
-
-/* With large sectors the image is longer than asked for: what was not asked for reads as zeros. */
-static int coroutine_fn write_tail(const LuksCreate *c, CryptoBlock *crypto)
-{
-    size_t sector = crypto_block_sector_bytes(crypto);
-    uint64_t last = c->size - sector;
-
-    if (sector == SECTOR_SIZE || c->size == c->wanted) {
-        return 0;
-    }
-    g_autoaligned buf = aligned_buf_try_new(sector);
-    if (!buf) {
-        return -ENOMEM;
-    }
-    memset(buf, 0, sector);
-    int ret = crypto_block_encrypt(crypto, last, buf, buf, sector);
-    return ret < 0 ? ret : header_write(c->file, crypto_block_payload_offset(crypto) + last, buf, sector);
-}
-
-static bool coroutine_fn luks_co_create(const char *filename, OptDict *options, GError **errp)
-{
-    LuksCreate c = {0};
-    CryptoIo io = {
-        .read = create_read, .write = create_write, .flush = create_flush, .reserve = reserve_file, .opaque = &c};
-    uint64_t header_bytes;
-
-    /* Bad options are found before a file is made or emptied. */
-    if (!take_create_options(options, &c, errp) ||
-        !crypto_block_measure(CRYPTO_FORMAT_LUKS_ANY, options, "", &header_bytes, errp)) {
-        return false;
-    }
-    c.size = round_up(c.wanted, crypto_luks_create_sector_bytes(options));
-    c.file = block_create_file(filename, errp);
-    if (!c.file) {
-        return false;
-    }
-    CryptoBlock *crypto = crypto_block_create(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, errp);
-    bool ok = crypto != NULL;
-    int ret = ok ? write_tail(&c, crypto) : 0;
-    crypto_block_free(crypto);
-    int closed = block_co_close(c.file);
-    ret = ret < 0 ? ret : closed;
-    if (ok && ret < 0) {
-        error_set_errno(errp, -ret, "Could not write '%s'", filename);
-    }
-    return ok && ret == 0;
-}
-
-static bool coroutine_fn luks_co_measure(const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp)
-{
-    g_autoptr(OptDict) copy = optdict_copy(options);
-    uint64_t size = node ? (uint64_t)node->total_bytes : 0;
-    uint64_t header_bytes, sector;
-
-    if (!node && !optdict_take_size(copy, "size", &size, errp)) {
-        return false;
-    }
-    if (!crypto_block_measure(CRYPTO_FORMAT_LUKS_ANY, options, "", &header_bytes, errp)) {
-        return false;
-    }
-    sector = crypto_luks_create_sector_bytes(options);
-    if (size > INT64_MAX - header_bytes - sector) {
-        error_set(errp, "The image size is too large for file format 'luks'");
-        return false;
-    }
-    out->required = out->fully_allocated = header_bytes + round_up(size, sector);
-    return true;
-}
+/* ---- driver ----------------------------------------------------------------------------------------------------- */
 
 static const char *const luks_strong_opts[] = {"key-secret", NULL};
 

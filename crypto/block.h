@@ -48,7 +48,7 @@ CryptoBlock *crypto_block_open(CryptoFormat format, OptDict *options, const char
                                uint64_t area_bytes, unsigned flags, GError **errp);
 
 /* Create a new header with one key slot and open it. @options: the create options without prefix (key-secret,
- * cipher-alg, ...); taken keys are removed. */
+ * cipher-alg, ...); taken keys are removed. With detached-header=on the payload is at the start of another file. */
 CryptoBlock *crypto_block_create(CryptoFormat format, OptDict *options, const char *prefix, const CryptoIo *io,
                                  GError **errp);
 

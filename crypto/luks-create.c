@@ -105,7 +105,7 @@ static bool write_volume(LuksState *s, const SecBuf *password, const SecBuf *key
                          const CryptoIo *io, GError **errp)
 {
     LuksHeader *h = &s->header;
-    uint64_t area_bytes = (uint64_t)h->payload_sector * LUKS_SECTOR_BYTES;
+    uint64_t area_bytes = (uint64_t)luks_payload_sector(h->key_bytes) * LUKS_SECTOR_BYTES;
 
     return (!io->reserve || io->reserve(io->opaque, area_bytes, errp)) &&
            luks_keyslot_seal(h, &s->algs, 0, password, key, iterations, io, errp) &&
@@ -118,11 +118,12 @@ bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const Cry
     LuksHeader *h = &s->header;
     uint64_t iter_time_ms = CRYPTO_ITER_TIME_MS;
     uint32_t iterations;
+    bool detached = false;
     g_autoptr(SecBuf) password = NULL;
     g_autoptr(SecBuf) key = NULL;
 
     b->state = s;
-    if (!luks_take_algs(options, &s->algs, errp) ||
+    if (!luks_take_algs(options, &s->algs, errp) || !optdict_take_bool(options, "detached-header", &detached, errp) ||
         !optdict_take_uint(options, "iter-time", UINT64_MAX, &iter_time_ms, errp)) {
         return false;
     }
@@ -131,6 +132,9 @@ bool luks_create(CryptoBlock *b, OptDict *options, const char *prefix, const Cry
         return false;
     }
     luks_header_init(h, cipher_key_bytes(s->algs.sector.cipher, s->algs.sector.mode));
+    if (detached) {
+        h->payload_sector = 0; /* at the start of another file */
+    }
     if (!luks_names_store(&s->algs, h, errp) || !choose_iterations(h, &s->algs, iter_time_ms, &iterations, errp)) {
         return false;
     }

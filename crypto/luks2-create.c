@@ -19,6 +19,7 @@ typedef struct Request {
     Luks2KdfAlg kdf;
     uint64_t sector_bytes, iter_time_ms;
     uint32_t key_bytes;
+    bool detached; /* the payload is at the start of another file */
     SecBuf *password;
 } Request;
 
@@ -66,6 +67,7 @@ static bool take_request(OptDict *options, const char *prefix, Request *r, GErro
     r->iter_time_ms = CRYPTO_ITER_TIME_MS;
     if (!luks_take_algs(options, &r->algs, errp) || !take_kdf(options, &r->kdf, errp) ||
         !take_sector_bytes(options, &r->sector_bytes, errp) ||
+        !optdict_take_bool(options, "detached-header", &r->detached, errp) ||
         !optdict_take_uint(options, "iter-time", UINT64_MAX, &r->iter_time_ms, errp)) {
         return false;
     }
@@ -113,8 +115,9 @@ static SecBuf *make_key(const Request *r, Luks2Digest *d, GError **errp)
 static Luks2Meta *make_meta(const Request *r, const Luks2Header *h, const Luks2Digest *d, GError **errp)
 {
     g_autofree char *encryption = luks2_cipher_text(&r->algs.sector);
-    Luks2Segment data = {
-        .offset = LUKS2_DEFAULT_DATA_OFFSET, .encryption = encryption, .sector_bytes = r->sector_bytes};
+    Luks2Segment data = {.offset = r->detached ? 0 : LUKS2_DEFAULT_DATA_OFFSET,
+                         .encryption = encryption,
+                         .sector_bytes = r->sector_bytes};
     g_autofree char *text = luks2_meta_new_text(h, &data, d, LUKS2_DEFAULT_DATA_OFFSET - luks2_header_end(h));
 
     return luks2_meta_parse(text, h, errp);

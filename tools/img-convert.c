@@ -331,10 +331,10 @@ static bool prepare_new_target(Convert *c)
     return true;
 }
 
-/* The runtime options that a target created with @options needs: its key. */
+/* The runtime options that a target created with @options needs: its key, and the file of a detached header. */
 static OptDict *target_open_options(const OptDict *options)
 {
-    static const char *const keys[] = {"key-secret", "encrypt.key-secret"};
+    static const char *const keys[] = {"key-secret", "encrypt.key-secret", "header.filename"};
     OptDict *d = optdict_new();
 
     for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {

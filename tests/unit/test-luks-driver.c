@@ -136,8 +136,8 @@ START_CO_TEST(open_says_what_is_wrong_with_the_key)
         {",key-secret=zz", "No secret with id 'zz'"},
         {",key-secret=bad", "Invalid password, cannot unlock any keyslot"},
         {",key-secret=s0,encrypt-in-parallel=maybe", "Parameter 'encrypt-in-parallel' does not accept value 'maybe'"},
-        {",key-secret=s0,header.driver=file,header.filename=x",
-         "Detached LUKS headers (option 'header') are not supported by this build yet"},
+        {",key-secret=s0,header.driver=file,header.filename=x", "Could not open 'x': No such file or directory"},
+        {",key-secret=s0,header=x", "Cannot find device='x' nor node-name='x'"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -176,7 +176,8 @@ START_CO_TEST(create_with_bad_options_makes_no_file)
         {"size=1M,key-secret=zz", "No secret with id 'zz'"},
         {"size=1M,key-secret=s0,preallocation=foo", "invalid parameter value: foo"},
         {"size=1M,key-secret=s0,detached-header=on",
-         "Detached LUKS headers (option 'detached-header') are not supported by this build yet"},
+         "Parameter 'header.filename' is required for a detached header (detached-header=on)"},
+        {"size=1M,key-secret=s0,header.filename=x", "Parameter 'header.filename' needs detached-header=on"},
         {"size=8E,key-secret=s0", "The image size is too large for file format 'luks'"},
     };
 
@@ -200,6 +201,130 @@ START_CO_TEST(measure_counts_the_header)
     ck_assert_uint_eq(m.fully_allocated, 1075810304);
 }
 
+/* ---- the header in another file ------------------------------------------------------------------------------- */
+
+START_CO_TEST(detached_header_leaves_the_whole_file_to_the_data)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *header = g_build_filename(dir, "hdr", NULL);
+    g_autofree char *options = g_strdup_printf("size=1M,detached-header=on,header.filename=%s", header);
+    g_autofree char *path = new_image(dir, options);
+    g_autofree char *more = g_strdup_printf(",header.filename=%s", header);
+    const char *name;
+    BlockNode *node = open_image(path, more, BLOCK_OPEN_RDWR);
+
+    ck_assert_int_eq(block_getlength(node), MIB);
+    ck_assert_int_eq(block_getlength(block_node_file(node)), MIB);
+    ck_assert_int_eq(block_getlength(block_node_aux(node, &name)), HEADER_BYTES);
+    ck_assert_str_eq(name, "header");
+    memset(buf, 0x42, MIB);
+    ck_assert_int_eq(block_co_pwrite(node, 0, buf, MIB, 0), 0);
+    ck_assert_int_eq(block_co_close(node), 0);
+
+    node = open_image(path, more, 0);
+    ck_assert_int_eq(block_co_pread(node, 0, back, MIB, 0), 0);
+    ck_assert(memcmp(buf, back, MIB) == 0);
+    ck_assert_int_eq(block_co_pread(block_node_file(node), 0, back, MIB, 0), 0);
+    ck_assert(memcmp(buf, back, 512) != 0);
+    g_autoptr(InfoTree) info = block_co_specific_info(node, NULL);
+    g_autofree char *text = info_to_json(info_get(info_get(info, "data"), "detached-header"), true);
+    ck_assert_str_eq(text, "true");
+    block_co_close(node);
+}
+
+START_CO_TEST(detached_header_is_not_taken_for_an_image)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *header = g_build_filename(dir, "hdr", NULL);
+    g_autofree char *options = g_strdup_printf("size=1M,detached-header=on,header.filename=%s", header);
+    g_autofree char *path = new_image(dir, options);
+    g_autofree char *message = open_error(header, NULL, "key-secret=s0", BLOCK_OPEN_RDWR);
+
+    /* Its payload would begin at its own first byte. */
+    ck_assert_ptr_nonnull(message);
+    ck_assert(g_str_has_prefix(message, "LUKS payload is overlapping with the header\n"));
+    g_free(message);
+    message = open_error(path, "luks", "key-secret=s0", 0);
+    ck_assert_str_eq(message, "Volume is not in LUKS format");
+}
+
+START_CO_TEST(detached_header_cannot_be_made_in_the_image_itself)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *path = g_build_filename(dir, "img", NULL);
+    g_autofree char *same = g_build_filename(dir, ".", "img", NULL);
+    g_autofree char *options =
+        g_strdup_printf("size=1M,key-secret=s0,iter-time=1,detached-header=on,header.filename=%s", same);
+    g_autoptr(GError) err = NULL;
+
+    ck_assert(!create(path, options, &err));
+    ck_assert(g_str_has_prefix(err->message, "A detached LUKS header cannot be in the file of the image"));
+    ck_assert_int_eq(access(path, F_OK), -1);
+}
+
+/* ---- key slots ------------------------------------------------------------------------------------------------- */
+
+static bool amend(BlockNode *node, const char *text, GError **errp)
+{
+    g_autoptr(OptDict) opts = optdict_parse_keyval(text, NULL, NULL);
+
+    return block_co_amend(node, opts, false, errp);
+}
+
+START_CO_TEST(amend_changes_the_header_where_it_is)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *header = g_build_filename(dir, "hdr", NULL);
+    g_autofree char *detached = g_strdup_printf("detached-header=on,header.filename=%s", header);
+    g_autofree char *more = g_strdup_printf(",header.filename=%s", header);
+
+    for (int i = 0; i < 2; i++) {
+        g_autofree char *options = g_strdup_printf("size=64k%s%s", i ? "," : "", i ? detached : "");
+        g_autofree char *path = new_image(dir, options);
+        g_autofree char *new_key = g_strdup_printf(",key-secret=bad%s", i ? more : "");
+        BlockNode *node = open_image(path, i ? more : "", BLOCK_OPEN_RDWR);
+
+        memset(buf, 0x42, 65536);
+        ck_assert_int_eq(block_co_pwrite(node, 0, buf, 65536, 0), 0);
+        ck_assert(amend(node, "state=active,new-secret=bad,iter-time=1", NULL));
+        ck_assert(amend(node, "state=inactive,keyslot=0", NULL));
+        ck_assert_int_eq(block_co_close(node), 0);
+        node = open_image(path, new_key, 0);
+        ck_assert_int_eq(block_co_pread(node, 0, back, 65536, 0), 0);
+        ck_assert(memcmp(buf, back, 65536) == 0);
+        block_co_close(node);
+    }
+}
+
+START_CO_TEST(amend_names_what_it_does_not_take)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *path = new_image(dir, "size=64k");
+    BlockNode *node = open_image(path, "", BLOCK_OPEN_RDWR);
+    static const struct {
+        const char *text, *error;
+    } cases[] = {
+        {"nope=1", "Invalid parameter 'nope'"},
+        {"cipher-alg=aes-128", "Invalid parameter 'cipher-alg'\nThis option is only supported for image creation"},
+        {"keyslot=x", "Parameter 'keyslot' expects a number"},
+        {"keyslot=1", "Parameter 'state' is missing"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autoptr(GError) err = NULL;
+        ck_assert(!amend(node, cases[i].text, &err));
+        ck_assert_str_eq(err->message, cases[i].error);
+    }
+    block_co_close(node);
+
+    g_autofree char *raw = scratch_file(dir, "raw", buf, 4096);
+    g_autoptr(GError) err = NULL;
+    node = block_co_open(raw, "raw", NULL, BLOCK_OPEN_RDWR, NULL);
+    ck_assert(!amend(node, "size=1", &err));
+    ck_assert_str_eq(err->message, "Format driver 'raw' does not support option amendment");
+    block_co_close(node);
+}
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("luks-driver");
@@ -215,6 +340,11 @@ static Suite *suite(void)
     tcase_add_test(tc, bad_files_are_refused);
     tcase_add_test(tc, create_with_bad_options_makes_no_file);
     tcase_add_test(tc, measure_counts_the_header);
+    tcase_add_test(tc, detached_header_leaves_the_whole_file_to_the_data);
+    tcase_add_test(tc, detached_header_is_not_taken_for_an_image);
+    tcase_add_test(tc, detached_header_cannot_be_made_in_the_image_itself);
+    tcase_add_test(tc, amend_changes_the_header_where_it_is);
+    tcase_add_test(tc, amend_names_what_it_does_not_take);
     suite_add_tcase(s, tc);
     return s;
 }
