@@ -118,7 +118,7 @@ int qb_image_create(const char *format, const char *filename, const char *option
 {
     GError *err = NULL;
     const BlockDriver *drv = block_driver_find(format);
-    const OptDesc *table = drv ? block_driver_create_opts(drv) : NULL;
+    g_autofree OptDesc *table = drv && block_driver_create_opts(drv) ? block_driver_create_opts_all(drv) : NULL;
     g_autoptr(OptDict) dict = optdict_parse_keyval(options ? options : "", NULL, &err);
 
     if (!table) {

@@ -166,6 +166,9 @@ bool coroutine_fn block_co_create(const char *format, const char *filename, cons
 
 const BlockDriver *block_driver_find(const char *format); /* by format name; NULL if unknown */
 const OptDesc *block_driver_create_opts(const BlockDriver *drv); /* NULL = cannot create */
+/* The same followed by the options of the file that the image is made in: all that block_co_create() takes. The caller
+ * frees the array, not what it points at. */
+OptDesc *block_driver_create_opts_all(const BlockDriver *drv);
 bool block_driver_supports_backing(const BlockDriver *drv);
 bool block_driver_supports_compressed(const BlockDriver *drv);
 const char *block_driver_name(const BlockDriver *drv);

@@ -2,6 +2,8 @@
 /* The one list of block drivers, in probing order. */
 #include "block/block-int.h"
 
+#include <string.h>
+
 #include "util/error.h"
 
 const BlockDriver *const block_drivers[] = {
@@ -52,4 +54,29 @@ void block_driver_foreach(void (*fn)(const BlockDriver *drv, void *opaque), void
     for (size_t i = 0; block_drivers[i]; i++) {
         fn(block_drivers[i], opaque);
     }
+}
+
+/* Options of the format, then those of the protocol that the format does not have under the same name. */
+static OptDesc *tables_joined(const OptDesc *format, const OptDesc *protocol)
+{
+    GArray *all = g_array_new(TRUE, TRUE, sizeof(OptDesc));
+
+    for (; format && format->name; format++) {
+        g_array_append_vals(all, format, 1);
+    }
+    for (; protocol && protocol->name; protocol++) {
+        g_array_append_vals(all, protocol, 1);
+        for (guint i = 0; i + 1 < all->len; i++) {
+            if (strcmp(g_array_index(all, OptDesc, i).name, protocol->name) == 0) {
+                g_array_set_size(all, all->len - 1);
+                break;
+            }
+        }
+    }
+    return (OptDesc *)(void *)g_array_free(all, FALSE);
+}
+
+OptDesc *block_driver_create_opts_all(const BlockDriver *drv)
+{
+    return tables_joined(block_driver_create_opts(drv), block_driver_file.create_opts);
 }

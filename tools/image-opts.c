@@ -198,33 +198,6 @@ bool img_wants_option_help(const char *all)
     return false;
 }
 
-/* The format's options, then those of the protocol that the format does not have under the same name. */
-static OptDesc *tables_joined(const OptDesc *format, const OptDesc *protocol)
-{
-    GArray *all = g_array_new(TRUE, TRUE, sizeof(OptDesc));
-
-    for (; format && format->name; format++) {
-        g_array_append_vals(all, format, 1);
-    }
-    for (; protocol && protocol->name; protocol++) {
-        g_array_append_vals(all, protocol, 1);
-        for (guint i = 0; i + 1 < all->len; i++) {
-            if (strcmp(g_array_index(all, OptDesc, i).name, protocol->name) == 0) {
-                g_array_set_size(all, all->len - 1);
-                break;
-            }
-        }
-    }
-    return (OptDesc *)(void *)g_array_free(all, FALSE);
-}
-
-OptDesc *img_create_table(const BlockDriver *drv)
-{
-    const BlockDriver *protocol = block_driver_find("file");
-
-    return tables_joined(block_driver_create_opts(drv), protocol ? block_driver_create_opts(protocol) : NULL);
-}
-
 const BlockDriver *img_find_creatable(const char *format)
 {
     const BlockDriver *drv = img_find_format(format);
@@ -238,7 +211,7 @@ const BlockDriver *img_find_creatable(const char *format)
 
 void img_print_option_help(const BlockDriver *drv, bool for_target)
 {
-    g_autofree OptDesc *all = img_create_table(drv);
+    g_autofree OptDesc *all = block_driver_create_opts_all(drv);
     g_autofree char *lines = options_help(for_target ? all : block_driver_create_opts(drv));
 
     if (for_target) {
@@ -253,7 +226,7 @@ void img_print_option_help(const BlockDriver *drv, bool for_target)
 
 OptDict *img_parse_create_options(const BlockDriver *drv, const char *text, GError **errp)
 {
-    g_autofree OptDesc *table = img_create_table(drv);
+    g_autofree OptDesc *table = block_driver_create_opts_all(drv);
     g_autoptr(OptDict) options = text ? optdict_parse_keyval(text, NULL, errp) : optdict_new();
 
     if (!options || !options_check(options, table, errp)) {

@@ -66,9 +66,6 @@ bool img_add_create_options(char **all, const char *text);
 /* Is one of the elements "help" or "?". */
 bool img_wants_option_help(const char *all);
 
-/* The create options of @drv, then those of the protocol below that it does not have itself. Caller frees the array. */
-OptDesc *img_create_table(const BlockDriver *drv);
-
 /* The create options of a format on stdout; @for_target: a file is named, so those of its protocol too. */
 void img_print_option_help(const BlockDriver *drv, bool for_target);
 

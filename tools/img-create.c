@@ -218,7 +218,7 @@ static bool coroutine_fn create_image(const CreateArgs *a, GError **errp)
         error_set(errp, "Image creation needs a size parameter");
         return false;
     }
-    g_autofree OptDesc *table = img_create_table(drv);
+    g_autofree OptDesc *table = block_driver_create_opts_all(drv);
 
     options_set_defaults(options, table);
     if (!a->quiet) {

@@ -103,7 +103,7 @@ static BlockNode *coroutine_fn make_output(const DdArgs *a, const BlockDriver *d
 {
     ImgOpenArgs open = {.format = a->format};
     g_autoptr(OptDict) options = optdict_new();
-    g_autofree OptDesc *table = img_create_table(drv);
+    g_autofree OptDesc *table = block_driver_create_opts_all(drv);
     g_autoptr(GError) err = NULL;
 
     optdict_set_int(options, "size", bytes);

@@ -83,7 +83,7 @@ static OptDict *target_options(const MeasureArgs *a, const BlockDriver *drv)
     if (a->size >= 0) {
         optdict_set_int(options, "size", a->size);
     }
-    g_autofree OptDesc *table = img_create_table(drv);
+    g_autofree OptDesc *table = block_driver_create_opts_all(drv);
 
     options_set_defaults(options, table);
     return g_steal_pointer(&options);

@@ -30,7 +30,8 @@ static void create_encrypted(void)
     char *error = NULL;
 
     ck_assert_int_eq(qb_secret_add("secret,id=k,data=test", NULL), 0);
-    int ret = qb_image_create("qcow2", path, "size=8M,encrypt.format=luks,encrypt.key-secret=k,encrypt.iter-time=10", &error);
+    int ret =
+        qb_image_create("qcow2", path, "size=8M,encrypt.format=luks,encrypt.key-secret=k,encrypt.iter-time=10", &error);
     ck_assert_msg(ret == 0, "%s", error);
 }
 
