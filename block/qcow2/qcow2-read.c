@@ -8,6 +8,7 @@
 #include "block/qcow2/qcow2-file.h"
 #include "block/qcow2/qcow2-io.h"
 #include "block/qcow2/qcow2-map.h"
+#include "block/qcow2/qcow2-threads.h"
 #include "util/co-tasks.h"
 #include "util/trace.h"
 
@@ -56,8 +57,7 @@ static int coroutine_fn read_normal(const ReadRun *r)
                   .iov_off = r->iov_off,
                   .flags = r->flags & BLOCK_REQ_OWN_BUFFER};
     if (s->crypt.crypto) {
-        return crypt_io_co_read(&s->crypt, s->data, r->map.host_off, qcow2_iv_off(s, r->map.host_off, r->guest_off),
-                                &rw);
+        return qcow2_co_read_encrypted(s, r->map.host_off, r->guest_off, &rw);
     }
     return block_co_rw_read(s->data, &rw);
 }

@@ -65,6 +65,12 @@ static Codec *codec_of(const Qcow2State *s)
     return &codecs[s->header.compression_type];
 }
 
+/* The rule this module is there for: no codec runs under the metadata lock. */
+static void assert_unlocked(Qcow2State *s)
+{
+    g_assert(!co_mutex_is_held(&s->meta_lock));
+}
+
 ssize_t coroutine_fn qcow2_co_compress(Qcow2State *s, const void *in, size_t bytes, void *out, size_t out_bytes)
 {
     CodecJob j = {.codec = codec_of(s), .in = in, .bytes = bytes, .out = out, .out_bytes = out_bytes};
@@ -74,6 +80,7 @@ ssize_t coroutine_fn qcow2_co_compress(Qcow2State *s, const void *in, size_t byt
                       .units = 1,
                       .ps_per_unit = j.codec->compress_ps * bytes,
                       .mode = OFFLOAD_AUTO};
+    assert_unlocked(s);
     int ret = offload_run_co(&job);
 
     return ret < 0 ? ret : j.ret;
@@ -88,19 +95,20 @@ int coroutine_fn qcow2_co_decompress(Qcow2State *s, const void *in, size_t bytes
                       .units = 1,
                       .ps_per_unit = j.codec->decompress_ps * out_bytes,
                       .mode = OFFLOAD_AUTO};
+    assert_unlocked(s);
     int ret = offload_run_co(&job);
 
     return ret < 0 ? ret : j.ret;
 }
 
-int coroutine_fn qcow2_co_encrypt(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const void *in, void *out,
-                                  size_t bytes)
+int coroutine_fn qcow2_co_read_encrypted(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const BlockRw *rw)
 {
-    return crypt_io_encrypt_co(&s->crypt, qcow2_iv_off(s, host_off, guest_off), in, out, bytes);
+    assert_unlocked(s);
+    return crypt_io_co_read(&s->crypt, s->data, host_off, qcow2_iv_off(s, host_off, guest_off), rw);
 }
 
-int coroutine_fn qcow2_co_decrypt(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const void *in, void *out,
-                                  size_t bytes)
+int coroutine_fn qcow2_co_write_encrypted(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const BlockRw *rw)
 {
-    return crypt_io_decrypt_co(&s->crypt, qcow2_iv_off(s, host_off, guest_off), in, out, bytes);
+    assert_unlocked(s);
+    return crypt_io_co_write(&s->crypt, s->data, host_off, qcow2_iv_off(s, host_off, guest_off), rw);
 }

@@ -8,6 +8,7 @@
 #include "block/qcow2/qcow2-cow.h"
 #include "block/qcow2/qcow2-io.h"
 #include "block/qcow2/qcow2-read.h"
+#include "block/qcow2/qcow2-threads.h"
 #include "util/co-tasks.h"
 #include "util/trace.h"
 
@@ -21,7 +22,7 @@ static int coroutine_fn write_host(Qcow2State *s, uint64_t host_off, uint64_t gu
         .offset = host_off, .bytes = bytes, .iov = iov, .iov_off = iov_off, .flags = flags & BLOCK_REQ_OWN_BUFFER};
 
     if (s->crypt.crypto) {
-        return crypt_io_co_write(&s->crypt, s->data, host_off, qcow2_iv_off(s, host_off, guest_off), &rw);
+        return qcow2_co_write_encrypted(s, host_off, guest_off, &rw);
     }
     rw.flags = 0;
     return block_co_rw_write(s->data, &rw);
