@@ -145,6 +145,7 @@ stage_iotests() {
 stage_interop() {
     build_in build || return
     run_counted 900 tests/interop/images.sh
+    run_counted 600 tests/interop/luks-matrix.sh
     # Exact output is that of release 10.0 alone.
     if has_reference; then
         run_counted 600 tests/interop/tool-output.sh

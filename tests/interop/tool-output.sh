@@ -88,7 +88,8 @@ normalise() {
         -e 's/( +\([0-9.]+\/100%\)\r)+/PROGRESS/' \
         -e 's/disk size: .*/disk size: SIZE/' -e 's/"actual-size": [0-9]+/"actual-size": SIZE/' \
         -e 's/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/UUID/' \
-        -e 's/(iters"?: )[0-9]+/\1ITERS/' -e '/^  (luks-version|pbkdf|sector-size)=/d'
+        -e 's/(iters"?: )[0-9]+/\1ITERS/' -e '/^  (luks-version|pbkdf|sector-size|header.filename)=/d' \
+        -e '/^  (encrypt[.])?new-secret=/d'
 }
 
 run_side() { # $1: ours or ref, $2: its tools, $3: command line
