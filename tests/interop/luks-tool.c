@@ -5,6 +5,7 @@
  *     luks-tool dump FILE PASSFILE OUT                      the payload in clear
  *     luks-tool pattern SIZE OUT                            the pattern itself
  *     luks-tool info FILE                                   the header as JSON
+ *     luks-tool mend FILE PASSFILE                          open read-write: a damaged LUKS2 header copy is rewritten
  *
  * The pattern differs in every sector, so that a wrong IV shows. SIZE is a multiple of 512. Errors: one line, status 1.
  */
@@ -63,13 +64,13 @@ static int open_file(const char *path, int flags, GError **errp)
     return fd;
 }
 
-static CryptoBlock *open_volume(int *fd, const char *path, bool need_key, GError **errp)
+static CryptoBlock *open_volume(int *fd, const char *path, unsigned flags, GError **errp)
 {
-    CryptoIo io = {.read = file_read, .opaque = fd};
+    CryptoIo io = {.read = file_read, .write = file_write, .opaque = fd};
     g_autoptr(OptDict) o = optdict_new();
     struct stat st;
 
-    *fd = open_file(path, O_RDONLY, errp);
+    *fd = open_file(path, flags & CRYPTO_OPEN_REPAIR ? O_RDWR : O_RDONLY, errp);
     if (*fd < 0) {
         return NULL;
     }
@@ -78,7 +79,7 @@ static CryptoBlock *open_volume(int *fd, const char *path, bool need_key, GError
         return NULL;
     }
     optdict_set(o, "key-secret", "pw");
-    return crypto_block_open(CRYPTO_FORMAT_LUKS, o, "", &io, st.st_size, need_key ? 0 : CRYPTO_OPEN_NO_IO, errp);
+    return crypto_block_open(CRYPTO_FORMAT_LUKS_ANY, o, "", &io, st.st_size, flags, errp);
 }
 
 /* Write the pattern into @fd, encrypted when @b. */
@@ -116,7 +117,7 @@ static bool cmd_create(int argc, char **argv, GError **errp)
 
     if (fd >= 0 && o && add_password(argv[2], errp)) {
         optdict_set(o, "key-secret", "pw");
-        b = crypto_block_create(CRYPTO_FORMAT_LUKS, o, "", &io, errp);
+        b = crypto_block_create(CRYPTO_FORMAT_LUKS_ANY, o, "", &io, errp);
         ok = b && write_pattern(fd, b, strtoull(argv[1], NULL, 0), errp);
     }
     if (ok && optdict_size(o) > 0) {
@@ -136,7 +137,7 @@ static bool cmd_dump(int argc, char **argv, GError **errp)
     g_autoptr(CryptoBlock) b = NULL;
     ssize_t n = 0;
 
-    if (out < 0 || !add_password(argv[1], errp) || !(b = open_volume(&fd, argv[0], true, errp))) {
+    if (out < 0 || !add_password(argv[1], errp) || !(b = open_volume(&fd, argv[0], 0, errp))) {
         return false;
     }
     for (uint64_t pos = 0; (n = pread(fd, buf, CHUNK, crypto_block_payload_offset(b) + pos)) > 0; pos += n) {
@@ -165,7 +166,7 @@ static bool cmd_pattern(int argc, char **argv, GError **errp)
 static bool cmd_info(int argc, char **argv, GError **errp)
 {
     int fd;
-    g_autoptr(CryptoBlock) b = open_volume(&fd, argv[0], false, errp);
+    g_autoptr(CryptoBlock) b = open_volume(&fd, argv[0], CRYPTO_OPEN_NO_IO, errp);
     g_autoptr(InfoTree) t = b ? crypto_block_info(b) : NULL;
     g_autofree char *json = t ? info_to_json(t, false) : NULL;
 
@@ -175,14 +176,28 @@ static bool cmd_info(int argc, char **argv, GError **errp)
     return json;
 }
 
+static bool cmd_mend(int argc, char **argv, GError **errp)
+{
+    int fd = -1;
+    g_autoptr(CryptoBlock) b = NULL;
+
+    if (!add_password(argv[1], errp) || !(b = open_volume(&fd, argv[0], CRYPTO_OPEN_REPAIR, errp))) {
+        return false;
+    }
+    return close(fd) == 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int min_args;
         bool (*func)(int argc, char **argv, GError **errp);
-    } commands[] = {
-        {"create", 3, cmd_create}, {"dump", 3, cmd_dump}, {"pattern", 2, cmd_pattern}, {"info", 1, cmd_info}};
+    } commands[] = {{"create", 3, cmd_create},
+                    {"dump", 3, cmd_dump},
+                    {"pattern", 2, cmd_pattern},
+                    {"info", 1, cmd_info},
+                    {"mend", 2, cmd_mend}};
 
     for (size_t i = 0; i < G_N_ELEMENTS(commands); i++) {
         if (argc >= 2 && !strcmp(argv[1], commands[i].name) && argc - 2 >= commands[i].min_args) {
@@ -196,6 +211,6 @@ int main(int argc, char **argv)
             return ok ? 0 : 1;
         }
     }
-    fprintf(stderr, "luks-tool: create|dump|pattern|info\n");
+    fprintf(stderr, "luks-tool: create|dump|pattern|info|mend\n");
     return 2;
 }
