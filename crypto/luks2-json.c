@@ -96,7 +96,7 @@ JsonNode *luks2_json_parse(const char *text, GError **errp)
         return NULL;
     }
     if (!json_parser_load_from_data(parser, text, -1, &err)) {
-        g_autofree char *reason = luks2_json_printable(err->message);
+        g_autofree char *reason = g_strescape(err->message, NULL);
 
         error_set_code(errp, QB_ERROR_CORRUPT, "LUKS2 metadata: %s", reason);
         return NULL;

@@ -205,7 +205,7 @@ END_TEST
 START_TEST(version_1_alone_refuses_a_version_2_volume)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) b = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) b G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     GError *err = NULL;
 
     ck_assert_ptr_null(luks_open_with(&m, "pw", 0, &err));
@@ -281,7 +281,7 @@ END_TEST
 START_TEST(a_segment_may_have_a_fixed_size)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     g_autoptr(CryptoBlock) b = NULL;
 
     edit_meta(&m, "'dynamic'", "'1048576'");
@@ -294,7 +294,7 @@ END_TEST
 START_TEST(a_damaged_copy_is_mended_only_when_that_is_allowed)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     size_t at = _i * LUKS2_MIN_COPY_BYTES;
     uint8_t good[LUKS2_BINARY_BYTES];
 
@@ -319,7 +319,7 @@ END_TEST
 START_TEST(a_repair_that_fails_does_not_keep_the_volume_closed)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     g_autoptr(CryptoBlock) b = NULL;
 
     m.data[100] ^= 1;
@@ -357,7 +357,7 @@ static void add_slot(MemVolume *m, const char *secret, Luks2Priority priority)
 START_TEST(a_second_slot_opens_the_same_volume)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     g_autoptr(CryptoBlock) b = NULL;
     const Luks2State *s;
 
@@ -376,7 +376,7 @@ END_TEST
 START_TEST(slots_are_tried_by_priority)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     CryptoIo io = mem_io(&m);
     GError *err = NULL;
 
@@ -398,7 +398,7 @@ END_TEST
 START_TEST(a_slot_that_cannot_be_tried_is_named)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     GError *err = NULL;
 
     add_slot(&m, "other", LUKS2_PRIORITY_NORMAL);
@@ -424,7 +424,7 @@ END_TEST
 START_TEST(a_wiped_slot_opens_no_more)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     const Luks2State *s = made->state;
     CryptoIo io = mem_io(&m);
     g_autofree uint8_t *before = g_memdup2(m.data, m.size);
@@ -444,7 +444,7 @@ END_TEST
 START_TEST(slots_run_out_with_a_clear_error)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     Luks2State *s = made->state;
     Luks2Keyslot slot;
     GError *err = NULL;
@@ -464,7 +464,7 @@ END_TEST
 START_TEST(a_cut_file_is_not_a_wrong_password)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     GError *err = NULL;
 
     m.size = 32768 + 258047;
@@ -491,7 +491,8 @@ static char *info_text(MemVolume *m)
 START_TEST(info_tells_the_facts_without_a_key)
 {
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "sector-size=4096,cipher-mode=cbc,ivgen-alg=essiv", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED =
+        luks2_make_pbkdf2(&m, "sector-size=4096,cipher-mode=cbc,ivgen-alg=essiv", NULL);
     g_autofree char *json = info_text(&m);
     static const char *const wanted[] = {
         "\"luks-version\": 2",
@@ -532,7 +533,7 @@ START_TEST(info_tells_of_volumes_that_cannot_be_opened)
          "\"tokens\": [{\"token\": 1, \"type\": \"systemd-tpm2\", \"keyslots\": [0]}]", NULL},
     };
     MemVolume m = {0};
-    g_autoptr(CryptoBlock) made = luks2_make_pbkdf2(&m, "", NULL);
+    g_autoptr(CryptoBlock) made G_GNUC_UNUSED = luks2_make_pbkdf2(&m, "", NULL);
     g_autofree char *json = NULL;
     GError *err = NULL;
 
