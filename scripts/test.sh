@@ -43,16 +43,16 @@ count() { passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped +
 # limited SECONDS COMMAND...: nothing hangs the run.
 limited() { timeout -k 10 "$@" </dev/null; }
 
-# Add up the last "N passed, N failed, N skipped" of a runner whose output is in $1 and whose exit status is $2.
+# Add up the last "N passed, N failed[, N skipped]" of a runner whose output is in $1 and whose exit status is $2.
 count_runner() {
     local line
-    line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$1" | tail -n 1)
+    line=$(sed -nE 's/^([a-z-]+: )?([0-9]+ passed, [0-9]+ failed)(, ([0-9]+) skipped)?$/\2, 0\4 skipped/p' "$1" | tail -n 1)
     if [ -z "$line" ]; then
         if [ "$2" = 77 ]; then count 0 0 1; else echo "no result (exit status $2)"; count 0 1 0; fi
         return
     fi
     set -- $(tr -dc '0-9 ' <<<"$line") "$2"
-    count "$1" "$2" "$3"
+    count "$1" "$2" "$((10#$3))"
     # A runner that fails without a failed test is itself broken.
     if [ "$2" = 0 ] && [ "$4" != 0 ] && [ "$4" != 77 ]; then echo "exit status $4"; count 0 1 0; fi
 }

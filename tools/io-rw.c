@@ -143,7 +143,7 @@ static int coroutine_fn run_read(IoShell *sh, const IoCommand *cmd, int argc, ch
     int index;
 
     iovec_init(&iov);
-    if (take_options(&a, cmd, argc, argv, "abCl:pP:qrs:v", false, &index) < 0) {
+    if (take_options(&a, cmd, argc, argv, "bCl:pP:qrs:v", false, &index) < 0) {
         return -1;
     }
     if (index != argc - 2) {
@@ -396,9 +396,8 @@ static int coroutine_fn run_discard(IoShell *sh, const IoCommand *cmd, int argc,
 }
 
 const IoCommand io_rw_commands[] = {
-    {"read", "r", run_read, 2, -1, IO_NEEDS_IMAGE, "[-abCqrv] [-P pattern [-s off] [-l len]] off len",
+    {"read", "r", run_read, 2, -1, IO_NEEDS_IMAGE, "[-bCqrv] [-P pattern [-s off] [-l len]] off len",
      "read bytes from an offset",
-     " -a  accepted: no request here needs an alignment\n"
      " -C  statistics on one line, for programs\n"
      " -P  compare the data with a byte; -s and -l: a part of it\n"
      " -q  no statistics\n"

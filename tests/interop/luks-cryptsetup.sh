@@ -9,7 +9,7 @@
 # are tried with --test-passphrase, data is compared through the reference. REFERENCE_QEMU_IMG names the tool to compare with.
 set -u -o pipefail
 
-tool=${1:?luks-tool}
+tool=$(realpath "${1:?luks-tool}")
 ref=${REFERENCE_QEMU_IMG:-$(command -v /usr/bin/qemu-img || true)}
 PATH=$PATH:/sbin:/usr/sbin
 command -v cryptsetup >/dev/null || { echo "SKIP: no cryptsetup"; exit 77; }
