@@ -53,7 +53,7 @@ static void print_json_run(const MapRun *r, bool first)
 
     printf("%s{ \"start\": %" G_GINT64_FORMAT ", \"length\": %" G_GINT64_FORMAT ", \"depth\": %d, \"present\": %s, "
            "\"zero\": %s, \"data\": %s, \"compressed\": %s",
-           first ? "[" : ",\n", r->start, r->bytes, r->st.depth, bool_name(flags & BLOCK_STATUS_ALLOCATED),
+           first ? "" : ",\n", r->start, r->bytes, r->st.depth, bool_name(flags & BLOCK_STATUS_ALLOCATED),
            bool_name(flags & BLOCK_STATUS_ZERO), bool_name(flags & BLOCK_STATUS_DATA),
            bool_name(flags & BLOCK_STATUS_COMPRESSED));
     if (flags & BLOCK_STATUS_OFFSET) {
@@ -110,7 +110,7 @@ static bool coroutine_fn print_map(const MapArgs *a, BlockNode *node, int64_t en
         int ret = block_co_status_above(node, NULL, offset, end - offset, &st);
 
         if (ret < 0) {
-            report_error("Failed to read image metadata: %s", g_strerror(-ret));
+            report_error("Could not read file metadata: %s", g_strerror(-ret));
             return false;
         }
         g_assert(st.bytes > 0);
@@ -145,7 +145,9 @@ static int coroutine_fn map_image(const MapArgs *a)
     if (a->length >= 0 && a->length < end - a->start) {
         end = a->start + a->length;
     }
-    if (!a->json) {
+    if (a->json) {
+        printf("[");
+    } else {
         printf("%-16s%-16s%-16s%s\n", "Offset", "Length", "Mapped to", "File");
     }
     if (!print_map(a, node, end)) {
