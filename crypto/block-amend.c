@@ -87,11 +87,7 @@ bool crypto_block_amend(CryptoBlock *b, OptDict *options, const CryptoIo *io, bo
 
     g_assert(b->slots);
     if (!b->ops->amend) {
-        if (b->format == CRYPTO_FORMAT_LUKS2) {
-            error_set_code(errp, QB_ERROR_UNSUPPORTED, "Amending LUKS2 key slots is not supported by this build yet");
-        } else {
-            error_set(errp, "Only LUKS encryption options can be amended");
-        }
+        error_set(errp, "Only LUKS encryption options can be amended");
         return false;
     }
     return take_request(options, &a, errp) && b->ops->amend(b, &a, io, errp);

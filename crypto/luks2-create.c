@@ -129,7 +129,7 @@ static bool plan_slot(const Request *r, const Luks2Meta *m, const Luks2Header *h
     *slot = (Luks2Keyslot){.priority = LUKS2_PRIORITY_NORMAL, .af_hash = r->algs.hash};
     slot->kdf.alg = r->kdf;
     slot->kdf.hash = r->algs.hash;
-    if (!luks2_keyslot_place(m, h, r->key_bytes, slot, errp)) {
+    if (!luks2_keyslot_free_id(m, &slot->id, errp) || !luks2_keyslot_place(m, h, r->key_bytes, slot, errp)) {
         return false;
     }
     slot->area.key_bytes = r->key_bytes;

@@ -18,6 +18,7 @@ bool luks2_open(CryptoBlock *b, OptDict *options, const char *prefix, const Cryp
                 unsigned flags, GError **errp);
 bool luks2_create(CryptoBlock *b, OptDict *options, const char *prefix, const CryptoIo *io, GError **errp);
 bool luks2_measure(OptDict *options, const char *prefix, uint64_t *header_bytes, GError **errp);
+bool luks2_amend(CryptoBlock *b, const CryptoAmend *req, const CryptoIo *io, GError **errp);
 InfoTree *luks2_info(const CryptoBlock *b);
 
 /* State is complete: make @b ready for payload I/O; without @key for its facts. */

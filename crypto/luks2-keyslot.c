@@ -168,7 +168,7 @@ static uint64_t free_place(const Luks2Meta *m, uint64_t at, uint64_t bytes)
     return at;
 }
 
-static bool free_id(const Luks2Meta *m, unsigned *id)
+bool luks2_keyslot_free_id(const Luks2Meta *m, unsigned *id, GError **errp)
 {
     uint32_t used = 0;
 
@@ -176,6 +176,7 @@ static bool free_id(const Luks2Meta *m, unsigned *id)
         used |= UINT32_C(1) << m->keyslots[i].id;
     }
     if (used == UINT32_MAX) {
+        error_set(errp, "Can't add a keyslot - all keyslots are in use");
         return false;
     }
     *id = __builtin_ctz(~used);
@@ -189,10 +190,6 @@ bool luks2_keyslot_place(const Luks2Meta *m, const Luks2Header *h, uint32_t key_
     uint64_t end = luks2_header_end(h) + m->keyslots_bytes;
     uint64_t at = free_place(m, luks2_header_end(h), bytes);
 
-    if (!free_id(m, &slot->id)) {
-        error_set(errp, "Can't add a keyslot - all keyslots are in use");
-        return false;
-    }
     if (at + bytes > end) {
         error_set(errp, "Can't add a keyslot - its %" G_GUINT64_FORMAT " bytes do not fit the key slot area", bytes);
         return false;

@@ -20,8 +20,10 @@ bool luks2_keyslot_try(const Luks2Keyslot *slot, const Luks2Digest *digest, cons
 SecBuf *luks2_keyslot_find(const Luks2Meta *m, const Luks2Volume *v, const SecBuf *password, const CryptoIo *io,
                            const Luks2Keyslot **slot, GError **errp);
 
-/* A free id and room for the key material of a @key_bytes volume key: fills id, key_bytes, area.offset, area.bytes.
- * False: no id or no room is left. */
+/* An id that no slot has. False: "Can't add a keyslot - all keyslots are in use". */
+bool luks2_keyslot_free_id(const Luks2Meta *m, unsigned *id, GError **errp);
+
+/* Room for the key material of a @key_bytes volume key: fills key_bytes, area.offset, area.bytes. False: none is left. */
 bool luks2_keyslot_place(const Luks2Meta *m, const Luks2Header *h, uint32_t key_bytes, Luks2Keyslot *slot,
                          GError **errp);
 

@@ -105,6 +105,7 @@ const CryptoFormatOps crypto_format_luks2 = {
     .open = luks2_open,
     .create = luks2_create,
     .measure = luks2_measure,
+    .amend = luks2_amend,
     .info = luks2_info,
     .state_free = luks2_state_free,
 };

@@ -80,7 +80,7 @@ static void check_edits(Luks2Meta *m, const Luks2Header *h)
 {
     g_autofree char *text = NULL;
     Luks2Keyslot slot = {.af_hash = HASH_SHA256, .kdf = {.alg = LUKS2_KDF_PBKDF2, .iterations = 1000, .salt_bytes = 1}};
-    bool placed = luks2_keyslot_place(m, h, 64, &slot, NULL);
+    bool placed = luks2_keyslot_free_id(m, &slot.id, NULL) && luks2_keyslot_place(m, h, 64, &slot, NULL);
     size_t count = m->keyslot_count;
 
     slot.area.key_bytes = 64;

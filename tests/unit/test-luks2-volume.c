@@ -344,6 +344,7 @@ static void add_slot(MemVolume *m, const char *secret, Luks2Priority priority)
     g_autofree char *text = NULL;
 
     key = luks2_keyslot_find(s->meta, &s->volume, pw, &io, NULL, NULL);
+    ck_assert(luks2_keyslot_free_id(s->meta, &slot.id, NULL));
     ck_assert(luks2_keyslot_place(s->meta, &s->header, 64, &slot, NULL));
     slot.area.key_bytes = 32;
     ck_assert(luks2_cipher_parse("aes-cbc-essiv:sha256", 32, 512, &slot.area.cipher, NULL));
@@ -455,7 +456,7 @@ START_TEST(slots_run_out_with_a_clear_error)
     for (unsigned i = 1; i < LUKS2_MAX_IDS; i++) {
         s->meta->keyslots[i].id = i;
     }
-    ck_assert(!luks2_keyslot_place(s->meta, &s->header, 64, &slot, &err));
+    ck_assert(!luks2_keyslot_free_id(s->meta, &slot.id, &err));
     assert_error(err, "Can't add a keyslot - all keyslots are in use");
     g_free(m.data);
 }
