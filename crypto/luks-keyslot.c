@@ -37,6 +37,7 @@ static uint64_t material_offset(const LuksSlot *slot)
 bool luks_keyslot_try(const LuksHeader *h, const LuksAlgs *algs, size_t i, const SecBuf *password, const CryptoIo *io,
                       SecBuf **key, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     const LuksSlot *slot = &h->slots[i];
     uint32_t bytes = luks_material_bytes(h->key_bytes);
     g_autoptr(SecBuf) material = secbuf_new(bytes);
@@ -96,6 +97,7 @@ SecBuf *luks_keyslot_find(const LuksHeader *h, const LuksAlgs *algs, const SecBu
 bool luks_keyslot_seal(LuksHeader *h, const LuksAlgs *algs, size_t i, const SecBuf *password, const SecBuf *key,
                        uint32_t iterations, const CryptoIo *io, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     LuksSlot *slot = &h->slots[i];
     uint32_t bytes = luks_material_bytes(h->key_bytes);
     g_autoptr(SecBuf) material = secbuf_new(bytes); /* zero behind the last stripe, where that is inside a sector */

@@ -46,6 +46,7 @@ static SecBuf *new_material(const Luks2Keyslot *s, GError **errp)
 bool luks2_keyslot_try(const Luks2Keyslot *s, const Luks2Digest *d, const SecBuf *password, const CryptoIo *io,
                        SecBuf **key, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(SecBuf) material = new_material(s, errp);
     g_autoptr(SecBuf) merged = secbuf_new(s->key_bytes);
     g_autoptr(SectorCipher) sc = NULL;
@@ -203,6 +204,7 @@ bool luks2_keyslot_place(const Luks2Meta *m, const Luks2Header *h, uint32_t key_
 bool luks2_keyslot_seal(const Luks2Keyslot *s, const SecBuf *password, const SecBuf *key, const CryptoIo *io,
                         GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(SecBuf) material = new_material(s, errp);
     g_autoptr(SectorCipher) sc = NULL;
     int ret;

@@ -33,6 +33,7 @@ typedef struct Pbkdf2Job {
 /* Output block @i, RFC 8018 section 5.2: T = U1 ^ U2 ^ ..., U1 = HMAC(salt || BE32(i + 1)). Context: any. */
 static int derive_block(void *opaque, size_t i)
 {
+    MEM_WIPE_STACK_GUARD();
     const Pbkdf2Job *job = opaque;
     uint8_t u[HASH_MAX_BYTES], acc[HASH_MAX_BYTES], index[4];
     size_t start = i * job->block_len;
@@ -50,6 +51,7 @@ static int derive_block(void *opaque, size_t i)
 void pbkdf2_derive(HashAlg alg, const void *pass, size_t pass_len, const void *salt, size_t salt_len,
                    uint64_t iterations, uint8_t *out, size_t out_len)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(HmacKey) hmac = hmac_key_new(alg, pass, pass_len);
     Pbkdf2Job job = {hmac, salt, salt_len, iterations, out, out_len, hash_bytes(alg)};
     size_t blocks = div_round_up(out_len, job.block_len);

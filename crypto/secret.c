@@ -207,6 +207,7 @@ static SecBuf *load_secret(const OptDict *o, GError **errp)
 
 bool secret_add(const OptDict *options, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     const char *id = optdict_get(options, "id");
     g_autoptr(SecBuf) buf = NULL;
     g_autoptr(GMutexLocker) guard = NULL;
@@ -232,6 +233,7 @@ bool secret_add(const OptDict *options, GError **errp)
 
 SecBuf *secret_lookup(const char *id, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(GMutexLocker) guard G_GNUC_UNUSED = g_mutex_locker_new(&registry_lock);
     const SecBuf *found = registry ? g_hash_table_lookup(registry, id) : NULL;
 

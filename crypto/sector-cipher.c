@@ -24,6 +24,7 @@ bool sector_cipher_check(const SectorCipherSpec *spec, GError **errp)
 
 SectorCipher *sector_cipher_new(const SectorCipherSpec *spec, const uint8_t *key, size_t key_len, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(SectorCipher) sc = g_new0(SectorCipher, 1);
 
     g_assert(spec->sector_bytes && spec->sector_bytes % SECTOR_CIPHER_IV_UNIT == 0);

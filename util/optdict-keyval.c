@@ -5,11 +5,12 @@
 #include <string.h>
 
 #include "util/error.h"
+#include "util/secbuf.h"
 
 /* The value at *@p up to a single comma, ",," standing for one; *@p moves to that comma or the end. Caller frees. */
 static char *scan_value(const char **p)
 {
-    GString *value = g_string_new(NULL);
+    GString *value = g_string_sized_new(strlen(*p)); /* does not move: a secret would stay behind */
 
     for (; **p && !((*p)[0] == ',' && (*p)[1] != ','); (*p)++) {
         *p += **p == ',';
@@ -49,6 +50,7 @@ OptDict *optdict_parse_keyval(const char *text, const char *implied_key, GError 
             value = g_strdup("on");
         }
         optdict_set(d, key, value);
+        mem_wipe(value, strlen(value)); /* perhaps a secret */
         p += *p == ',';
     }
     return g_steal_pointer(&d);
@@ -86,8 +88,10 @@ static bool scan_strict_element(const char **p, const char *implied_key, OptDict
     } else {
         (*p)++;
     }
-    g_autofree char *value = scan_value(p);
+    char *value = scan_value(p);
     optdict_set(d, is_implied ? implied_key : key, value);
+    mem_wipe(value, strlen(value));
+    g_free(value);
     return true;
 }
 

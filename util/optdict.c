@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "util/secbuf.h"
+
 typedef struct OptEntry {
     char *key, *value;
     OptKind kind;
@@ -14,12 +16,21 @@ struct OptDict {
     GHashTable *by_key; /* borrows; keeps hostile JSON with many keys linear */
 };
 
+/* Values may be secrets (data=). */
+static void value_free(char *value)
+{
+    if (value) {
+        mem_wipe(value, strlen(value));
+        g_free(value);
+    }
+}
+
 static void entry_free(gpointer p)
 {
     OptEntry *e = p;
 
     g_free(e->key);
-    g_free(e->value);
+    value_free(e->value);
     g_free(e);
 }
 
@@ -72,7 +83,7 @@ void optdict_set_kind(OptDict *d, const char *key, const char *value, OptKind ki
         g_ptr_array_add(d->entries, e);
         g_hash_table_insert(d->by_key, e->key, e);
     }
-    g_free(e->value);
+    value_free(e->value);
     e->value = copy;
     e->kind = kind;
 }

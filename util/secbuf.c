@@ -227,6 +227,32 @@ void mem_wipe(void *p, size_t bytes)
     }
 }
 
+static void wipe_vector_registers(void)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx")) {
+        __asm__ volatile("vzeroall" ::
+                             : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
+                               "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+    }
+#endif
+}
+
+/* Not inlined: its frame is to lie where those of the functions before it were. */
+__attribute__((noinline)) void mem_wipe_stack(void)
+{
+    enum { DEEPEST = 8192 }; /* the hash functions, with the registers that symbol look-up saves */
+    uint8_t dead[DEEPEST];
+
+    mem_wipe(dead, sizeof(dead));
+    wipe_vector_registers();
+}
+
+void mem_wipe_stack_cleanup(char *unused)
+{
+    mem_wipe_stack();
+}
+
 bool mem_equal_consttime(const void *a, const void *b, size_t bytes)
 {
     const volatile uint8_t *x = a, *y = b;

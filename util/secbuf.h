@@ -24,6 +24,14 @@ void secbuf_truncate(SecBuf *b, size_t bytes); /* only shrinks; wipes the cut pa
 /* Overwrite @bytes at @p in a way no compiler removes. */
 void mem_wipe(void *p, size_t bytes);
 
+/* Overwrite what returned functions have left on the stack below the caller, and the vector registers: compilers keep
+ * parts of secrets in both. Costs about a tenth of a microsecond. Context: any, with 16 KiB of stack left. */
+void mem_wipe_stack(void);
+/* The same when the scope ends; the first declaration of a scope that handles keys, so that it is done last. */
+#define MEM_WIPE_STACK_GUARD() \
+    char wipe_stack_ __attribute__((cleanup(mem_wipe_stack_cleanup))) G_GNUC_UNUSED = 0
+void mem_wipe_stack_cleanup(char *unused);
+
 /* True when equal; time depends on @bytes only. */
 bool mem_equal_consttime(const void *a, const void *b, size_t bytes) G_GNUC_WARN_UNUSED_RESULT;
 
