@@ -21,6 +21,7 @@ struct HmacKey {
 
 HmacKey *hmac_key_new(HashAlg alg, const void *key, size_t key_len)
 {
+    MEM_WIPE_STACK_GUARD();
     const struct nettle_hash *ops = hash_ops(alg);
     HmacKey *k = g_new0(HmacKey, 1);
     uint8_t pad[HASH_MAX_BLOCK_BYTES] = {0};

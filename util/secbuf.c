@@ -227,9 +227,31 @@ void mem_wipe(void *p, size_t bytes)
     }
 }
 
+/* What the copy and hash functions leave in registers is put on the stack by whoever saves registers next: the dynamic
+ * linker at the first call of a function, also on a new thread, which inherits them. */
 static void wipe_vector_registers(void)
 {
 #ifdef __x86_64__
+    if (__builtin_cpu_supports("avx512f")) {
+        /* The C library's copies use the upper half. */
+        __asm__ volatile("vpxord %%zmm16, %%zmm16, %%zmm16\n"
+                         "vpxord %%zmm17, %%zmm17, %%zmm17\n"
+                         "vpxord %%zmm18, %%zmm18, %%zmm18\n"
+                         "vpxord %%zmm19, %%zmm19, %%zmm19\n"
+                         "vpxord %%zmm20, %%zmm20, %%zmm20\n"
+                         "vpxord %%zmm21, %%zmm21, %%zmm21\n"
+                         "vpxord %%zmm22, %%zmm22, %%zmm22\n"
+                         "vpxord %%zmm23, %%zmm23, %%zmm23\n"
+                         "vpxord %%zmm24, %%zmm24, %%zmm24\n"
+                         "vpxord %%zmm25, %%zmm25, %%zmm25\n"
+                         "vpxord %%zmm26, %%zmm26, %%zmm26\n"
+                         "vpxord %%zmm27, %%zmm27, %%zmm27\n"
+                         "vpxord %%zmm28, %%zmm28, %%zmm28\n"
+                         "vpxord %%zmm29, %%zmm29, %%zmm29\n"
+                         "vpxord %%zmm30, %%zmm30, %%zmm30\n"
+                         "vpxord %%zmm31, %%zmm31, %%zmm31\n" ::
+                             : "memory");
+    }
     if (__builtin_cpu_supports("avx")) {
         __asm__ volatile("vzeroall" ::
                              : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",
