@@ -8,16 +8,18 @@
 /* Flags of a run; see sections 6, 7 and 9 of the qcow2 sheet and field cases F08, F28. */
 static unsigned status_flags(const Qcow2State *s, const Qcow2Map *map)
 {
+    /* What is encrypted is not stored raw, so it has no offset to read at; nor have the zeros over it. */
+    unsigned place = s->node->encrypted ? 0 : BLOCK_STATUS_OFFSET;
+
     switch (map->kind) {
     case QCOW2_KIND_UNALLOCATED:
         return 0;
     case QCOW2_KIND_ZERO_PLAIN:
         return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_ZERO;
     case QCOW2_KIND_ZERO_ALLOC:
-        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_ZERO | BLOCK_STATUS_OFFSET;
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_ZERO | place;
     case QCOW2_KIND_NORMAL:
-        /* Encrypted data is not stored raw, so it has no offset that anybody could read at. */
-        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | (s->node->encrypted ? 0 : BLOCK_STATUS_OFFSET);
+        return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | place;
     case QCOW2_KIND_COMPRESSED:
         return BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_DATA | BLOCK_STATUS_COMPRESSED;
     }
