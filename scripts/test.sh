@@ -32,7 +32,7 @@ done
 # Unit tests that start threads, for the thread sanitizer.
 thread_tests="co-lock coroutine event-loop thread-pool trace io io-pad crypt-io qcow2-cache qcow2-stress copy-order cipher"
 # Tool tests that go through every module once, for the address sanitizer.
-asan_iotests="001 005 008 009 012 014 016 017 023 025 026 027 031 032 033 039 040 044 052 057 058 059 060"
+asan_iotests="001 005 008 009 012 014 016 017 023 025 026 027 031 032 033 039 040 044 052 057 058 059 060 110 112"
 
 log=$(mktemp -d "${TMPDIR:-/tmp}/qblock-test-XXXXXX")
 trap 'rm -rf "$log"' EXIT
