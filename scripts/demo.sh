@@ -14,7 +14,7 @@ tree=$(cd "$(dirname "$0")/.." && pwd)
 size_mib=${1:-512}
 build=${QBLOCK_BUILD:-$tree/build}
 
-"$tree/scripts/deps.sh" build
+"$tree/scripts/deps.sh"
 [ -e "$build/build.ninja" ] || meson setup "$build" "$tree" >/dev/null
 ninja -C "$build" >/dev/null
 img=$build/tools/qemu-img
@@ -61,7 +61,8 @@ echo "== Sources"
 timed "pattern.raw: $size_mib MiB of 0x0a" "$io" -f raw -c "write -q -P 0xa 0 ${size_mib}M" pattern.raw
 mkdir files
 cp -r /usr/include /usr/share/doc files/ 2>/dev/null || true
-"$img" create -q -f raw files.raw "${size_mib}M"
+files_mib=$(($(du -sm files | cut -f1) * 3 / 2)) # the folders are what they are: the file system has room for them
+"$img" create -q -f raw files.raw "$((files_mib > size_mib ? files_mib : size_mib))M"
 timed "files.raw: ext4 with $(find files -type f | wc -l) files, $(du -sh files | cut -f1)" mke2fs -q -t ext4 -d files files.raw
 
 for src in pattern files; do
