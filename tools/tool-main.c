@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/tool-main.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "config.h"
 #include "crypto/init.h"
@@ -25,12 +28,29 @@ static void coroutine_fn tool_entry(void *opaque)
     job->status = job->func(job->argc, job->argv);
 }
 
+/* A standard stream that the caller closed would be the next file opened: reports would go into an image, and commands
+ * be read from an event descriptor. Each such number is taken by /dev/null, opened the wrong way round, so that using
+ * it still fails with EBADF. */
+static bool reserve_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF && open("/dev/null", fd ? O_RDONLY : O_WRONLY) != fd) {
+            return false;
+        }
+    }
+    return true;
+}
+
 int tool_run(ToolFunc *func, int argc, char **argv)
 {
     ToolJob job = {.func = func, .argc = argc, .argv = argv, .status = EXIT_FAILED};
     g_autoptr(GError) err = NULL;
 
+    if (!reserve_standard_streams()) {
+        return EXIT_FAILED; /* there is nowhere to say why */
+    }
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a write error */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file size limit: the new file must still be removed */
     if (!crypto_init(&err)) {
         report_gerror(err, "cannot initialize crypto: ");
         return EXIT_FAILED;
