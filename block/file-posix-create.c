@@ -137,3 +137,18 @@ bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, G
     }
     return ok && ret == 0;
 }
+
+/* A device is not made: it is there already, and gets the contents of a new image. */
+bool coroutine_fn file_posix_co_create_on_device(const char *filename, OptDict *options, GError **errp)
+{
+    g_autofree char *path = host_path(filename, errp);
+
+    if (!path) {
+        return false;
+    }
+    if (block_driver_for_path(path) != &block_driver_host_device) {
+        error_set(errp, "'host_device' driver requires '%s' to be either a character or block device", path);
+        return false;
+    }
+    return file_posix_co_create(filename, options, errp);
+}

@@ -38,6 +38,7 @@ int coroutine_fn file_posix_co_flush(BlockNode *node);
 int coroutine_fn file_posix_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
 bool coroutine_fn file_posix_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
 bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, GError **errp);
+bool coroutine_fn file_posix_co_create_on_device(const char *filename, OptDict *options, GError **errp);
 extern const OptDesc file_posix_create_opts[];
 
 #endif

@@ -220,10 +220,10 @@ static InfoTree *coroutine_fn file_co_specific_info(BlockNode *node, GError **er
     return info_object_new();
 }
 
-#define FILE_DRIVER(name)                                                                                              \
+#define FILE_DRIVER(name, create)                                                                                      \
     {                                                                                                                  \
         .format_name = name, .protocol = name, .state_bytes = sizeof(FileState), .needs_filename = true,               \
-        .create_opts = file_posix_create_opts, .co_open = file_co_open, .co_create = file_posix_co_create,             \
+        .create_opts = file_posix_create_opts, .co_open = file_co_open, .co_create = create,                           \
         .co_set_perms = file_co_set_perms, .co_close = file_co_close, .co_read = file_posix_co_read,                   \
         .co_write = file_posix_co_write, .supported_write_flags = BLOCK_REQ_OWN_BUFFER,                                \
         .co_write_zeroes = file_posix_co_write_zeroes, .co_discard = file_posix_co_discard,                            \
@@ -232,5 +232,5 @@ static InfoTree *coroutine_fn file_co_specific_info(BlockNode *node, GError **er
         .co_specific_info = file_co_specific_info,                                                                     \
     }
 
-const BlockDriver block_driver_file = FILE_DRIVER("file");
-const BlockDriver block_driver_host_device = FILE_DRIVER("host_device");
+const BlockDriver block_driver_file = FILE_DRIVER("file", file_posix_co_create);
+const BlockDriver block_driver_host_device = FILE_DRIVER("host_device", file_posix_co_create_on_device);

@@ -60,7 +60,11 @@ bool block_filename_to_options(const char *filename, OptDict *opts, GError **err
         optdict_set(opts, "driver", drv->format_name);
     }
     if (drv->needs_filename) {
-        optdict_set(opts, "filename", path);
+        /* "file:a:b" is the file "a:b", whose plain name is "./a:b": shown like this it can be given back. */
+        g_autofree char *inner = proto ? block_filename_protocol(path) : NULL;
+        g_autofree char *dotted = inner ? g_strconcat("./", path, NULL) : NULL;
+
+        optdict_set(opts, "filename", dotted ? dotted : path);
     }
     return true;
 }

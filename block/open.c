@@ -274,16 +274,21 @@ static bool merge_json_name(const char *filename, OptDict *opts, GError **errp)
 static bool merge_plain_name(const char *filename, const BlockDriver *drv, OptDict *opts, GError **errp)
 {
     g_autoptr(OptDict) child = optdict_new();
+    g_autofree char *proto = block_filename_protocol(filename);
 
-    if (drv && drv->protocol && drv->needs_filename) {
+    if (drv && drv->protocol && drv->needs_filename && g_strcmp0(proto, drv->protocol) != 0) {
         optdict_set(opts, "filename", filename);
         return true;
     }
-    if (drv && drv->protocol) {
+    if (drv && drv->protocol && !drv->needs_filename) {
         return true;
     }
     if (!block_filename_to_options(filename, child, errp)) {
         return false;
+    }
+    if (drv && drv->protocol) {
+        optdict_set(opts, "filename", optdict_get(child, "filename"));
+        return true;
     }
     optdict_merge(opts, "file.", child, true);
     return true;
