@@ -48,7 +48,7 @@ typedef struct CopyWindow {
 
 typedef struct CopyWorker {
     CopyJob *job;
-    uint8_t *buf; /* window_bytes */
+    uint8_t *buf; /* window_bytes; of the window under way */
     CopyPlan plan;
     CopyWindow win;
 } CopyWorker;
@@ -316,7 +316,7 @@ static int coroutine_fn write_window(CopyWorker *w)
     return ret;
 }
 
-static int coroutine_fn copy_mixed(CopyWorker *w)
+static int coroutine_fn copy_buffered(CopyWorker *w)
 {
     size_t bytes = w->win.bytes;
     CopyRun run;
@@ -337,6 +337,19 @@ static int coroutine_fn copy_mixed(CopyWorker *w)
     return write_window(w);
 }
 
+/* The buffer is taken for one window only: the cache of this thread gives the one used last, which is still warm. */
+static int coroutine_fn copy_mixed(CopyWorker *w)
+{
+    g_autoaligned buf = aligned_buf_try_new(w->job->window_bytes);
+
+    if (!buf) {
+        job_fail(w->job, false, w->win.offset, -ENOMEM);
+        return -ENOMEM;
+    }
+    w->buf = buf;
+    return copy_buffered(w);
+}
+
 static int coroutine_fn copy_window(CopyWorker *w)
 {
     CopyWindow *win = &w->win;
@@ -353,14 +366,9 @@ static int coroutine_fn copy_window(CopyWorker *w)
 static void coroutine_fn copy_worker(void *opaque, unsigned idx)
 {
     CopyJob *job = opaque;
-    g_autoaligned buf = aligned_buf_try_new(job->window_bytes);
-    CopyWorker w = {.job = job, .buf = buf};
+    CopyWorker w = {.job = job};
     int ret;
 
-    if (!buf) {
-        job_fail(job, false, 0, -ENOMEM);
-        return;
-    }
     copy_plan_init(&w.plan, job->window_bytes, job->opts->sparse_bytes, job->cluster_bytes);
     while ((ret = next_window(&w)) > 0) {
         if (copy_window(&w) < 0) {

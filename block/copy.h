@@ -10,7 +10,7 @@
 #include "block/block.h"
 #include "util/progress.h"
 
-#define COPY_WINDOW_BYTES (2u << 20)
+#define COPY_WINDOW_BYTES (1u << 20) /* fits a core's second-level cache from read to write */
 #define COPY_MAX_WORKERS 16
 
 typedef struct BlockCopyOptions {
