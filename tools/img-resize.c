@@ -132,16 +132,19 @@ static int coroutine_fn resize_image(const ResizeArgs *a)
     return EXIT_OK;
 }
 
-/* A size such as -1M at the end of the line is no option: it is taken away before options are looked for. */
+/* A size such as -1M is no option, wherever it stands: it is taken away before options are looked for. */
 static const char *take_negative_size(int *argc, char **argv)
 {
-    const char *last = argv[*argc - 1];
+    for (int i = 1; i < *argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *arg = argv[i];
 
-    if (*argc < 3 || last[0] != '-' || !(g_ascii_isdigit(last[1]) || last[1] == '.')) {
-        return NULL;
+        if (arg[0] == '-' && (g_ascii_isdigit(arg[1]) || arg[1] == '.')) {
+            memmove(&argv[i], &argv[i + 1], (size_t)(*argc - i) * sizeof(*argv)); /* with the NULL at the end */
+            (*argc)--;
+            return arg;
+        }
     }
-    (*argc)--;
-    return last;
+    return NULL;
 }
 
 int coroutine_fn img_resize(int argc, char **argv)
