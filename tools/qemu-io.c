@@ -103,6 +103,7 @@ static bool take_option(IoArgs *a, int opt, const char *arg)
 typedef struct LineReader {
     GString *buf; /* read but not given out */
     bool can_poll, eof;
+    int error; /* errno of the read that failed */
 } LineReader;
 
 /* Read more; other coroutines go on meanwhile where the kind of file allows it. */
@@ -119,6 +120,7 @@ static void coroutine_fn read_more(LineReader *r)
     } while (n < 0 && errno == EINTR);
     if (n <= 0) {
         r->eof = true;
+        r->error = n < 0 ? errno : 0;
     } else {
         g_string_append_len(r->buf, chunk, n);
     }
@@ -164,6 +166,10 @@ static int coroutine_fn run_stdin(IoShell *sh)
     }
     if (isatty(STDIN_FILENO) && !sh->quit) {
         putchar('\n');
+    }
+    if (reader.error) {
+        report_error("Could not read commands: %s", g_strerror(reader.error));
+        return EXIT_FAILED;
     }
     return status;
 }
