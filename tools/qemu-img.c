@@ -100,6 +100,9 @@ static int coroutine_fn img_main(int argc, char **argv)
                 report_gerror(err, "%s", "");
                 return EXIT_FAILED;
             }
+            if (g_str_equal(cl.arg, "help")) {
+                return EXIT_OK;
+            }
             break;
         case OPT_NO_EXTERNAL_FILES:
             img_refuse_external_files();
