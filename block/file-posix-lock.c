@@ -128,3 +128,12 @@ bool file_lock_mode_from_name(const char *name, FileLockMode *out)
     }
     return false;
 }
+
+void file_lock_drop(int fd, FileLockMode mode)
+{
+    struct flock all = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+
+    if (mode != FILE_LOCK_OFF) {
+        fcntl(fd, F_OFD_SETLK, &all);
+    }
+}

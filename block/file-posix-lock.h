@@ -23,6 +23,9 @@ typedef struct FileLocks {
 bool file_lock_set(int fd, FileLockMode mode, FileLocks *held, unsigned perms, unsigned unshared, const char *name,
                    GError **errp);
 
+/* Give up every lock of @fd. For the end: what was held is not recorded. */
+void file_lock_drop(int fd, FileLockMode mode);
+
 /* "on", "off", "auto". */
 bool file_lock_mode_from_name(const char *name, FileLockMode *out);
 

@@ -203,7 +203,9 @@ static int coroutine_fn file_co_close(BlockNode *node)
 {
     FileState *s = node->state;
 
-    return close(s->fd) < 0 && errno != EINTR ? -errno : 0; /* the locks go with the descriptor */
+    /* Not left to close(): an engine may still hold the open file for a moment, and the next tool is waiting. */
+    file_lock_drop(s->fd, s->locking);
+    return close(s->fd) < 0 && errno != EINTR ? -errno : 0;
 }
 
 static int64_t coroutine_fn file_co_allocated_bytes(BlockNode *node)
