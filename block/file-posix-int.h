@@ -14,6 +14,7 @@ typedef struct FileState {
     int fd;
     FileKind kind;
     bool direct;        /* O_DIRECT: offsets, lengths and addresses are aligned */
+    bool in_memory;     /* a file of tmpfs: transfers wait for no device */
     FileLockMode locking;
     FileLocks locks;    /* changed by set_perms only, while nobody does I/O */
 

@@ -18,8 +18,12 @@
 
 /* ---- transfers ------------------------------------------------------------------------------------------------- */
 
+/* Up to here a copy from or to a file in memory is done on the loop's own thread: handing it over costs as much as it
+ * saves, and the bytes stay in this core's cache. */
+#define MAX_INLINE_BYTES (2 * MIB)
+
 /* One system call's worth from @done on. A fresh, whole list is used as it is: the common path builds nothing. */
-static ssize_t coroutine_fn transfer_some(int fd, const BlockRw *rw, int64_t done, bool is_write)
+static ssize_t coroutine_fn transfer_some(const FileState *s, const BlockRw *rw, int64_t done, bool is_write)
 {
     g_auto(IoVec) rest;
     const IoVec *v = rw->iov;
@@ -30,10 +34,12 @@ static ssize_t coroutine_fn transfer_some(int fd, const BlockRw *rw, int64_t don
         v = &rest;
     }
     int niov = MIN(v->niov, IOV_MAX);
-    if (is_write) {
-        return loop_co_pwritev(fd, v->iov, niov, rw->offset + done, 0);
+    if (s->in_memory && rw->bytes <= MAX_INLINE_BYTES) {
+        return is_write ? loop_co_pwritev_memory(s->fd, v->iov, niov, rw->offset + done)
+                        : loop_co_preadv_memory(s->fd, v->iov, niov, rw->offset + done);
     }
-    return loop_co_preadv(fd, v->iov, niov, rw->offset + done);
+    return is_write ? loop_co_pwritev(s->fd, v->iov, niov, rw->offset + done, 0)
+                    : loop_co_preadv(s->fd, v->iov, niov, rw->offset + done);
 }
 
 static int coroutine_fn transfer(const FileState *s, const BlockRw *rw, bool is_write)
@@ -41,7 +47,7 @@ static int coroutine_fn transfer(const FileState *s, const BlockRw *rw, bool is_
     int64_t done = 0;
 
     while (done < rw->bytes) {
-        ssize_t n = transfer_some(s->fd, rw, done, is_write);
+        ssize_t n = transfer_some(s, rw, done, is_write);
         if (n == -EINTR || n == -EAGAIN) {
             continue;
         }

@@ -5,7 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
+#include <sys/vfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,6 +94,13 @@ int file_posix_open_fd(const char *path, int oflags)
     return fd;
 }
 
+static bool is_in_memory(const FileState *s)
+{
+    struct statfs fs;
+
+    return !s->direct && fstatfs(s->fd, &fs) == 0 && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+}
+
 static bool open_fd(FileState *s, const BlockDriver *drv, const char *path, unsigned flags, GError **errp)
 {
     int oflags = flags & BLOCK_OPEN_RDWR ? O_RDWR : O_RDONLY;
@@ -102,6 +111,7 @@ static bool open_fd(FileState *s, const BlockDriver *drv, const char *path, unsi
     s->direct = flags & BLOCK_OPEN_DIRECT;
     s->fd = file_posix_open_fd(path, oflags | (s->direct ? O_DIRECT : 0));
     if (s->fd >= 0) {
+        s->in_memory = is_in_memory(s);
         return true;
     }
     if (errno == EINVAL && s->direct) {

@@ -41,6 +41,10 @@ void loop_thread_stop(LoopThread *t); /* Context: any thread but its own; blocks
 /* --- I/O for coroutines: all return >= 0, or -errno; short transfers are returned as such --- */
 ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset);
 ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags);
+/* The same for a file that is memory (tmpfs): a copy that waits for no device, done at once on this thread. Other coroutines
+ * get their turn every few calls. */
+ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset);
+ssize_t coroutine_fn loop_co_pwritev_memory(int fd, const struct iovec *iov, int niov, int64_t offset);
 int coroutine_fn loop_co_fdatasync(int fd);
 /* Wait until @fd has one of @events (POLLIN/POLLOUT) or an error; returns the ready events. */
 int coroutine_fn loop_co_poll(int fd, short events);

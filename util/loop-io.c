@@ -81,6 +81,34 @@ ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, 
     return ret;
 }
 
+ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
+{
+    EventLoop *loop = running_loop();
+    ssize_t ret;
+
+    if (!transfer_is_valid(iov, niov, offset)) {
+        return -EINVAL;
+    }
+    LOOP_RETRY_EINTR(ret, preadv(fd, iov, niov, offset));
+    ret = ret < 0 ? -errno : ret;
+    count_inline(loop);
+    return ret;
+}
+
+ssize_t coroutine_fn loop_co_pwritev_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
+{
+    EventLoop *loop = running_loop();
+    ssize_t ret;
+
+    if (!transfer_is_valid(iov, niov, offset)) {
+        return -EINVAL;
+    }
+    LOOP_RETRY_EINTR(ret, pwritev(fd, iov, niov, offset));
+    ret = ret < 0 ? -errno : ret;
+    count_inline(loop);
+    return ret;
+}
+
 int coroutine_fn loop_co_fdatasync(int fd)
 {
     EventLoop *loop = running_loop();
