@@ -49,8 +49,14 @@ int coroutine_fn co_tasks_start(CoTasks *t, CoTaskFunc *func, void *opaque)
     if (t->ret < 0) {
         return t->ret;
     }
+    Coroutine *child = coroutine_try_new(task_entry, &s);
+
     t->running++;
-    coroutine_enter(coroutine_new(task_entry, &s));
+    if (child) {
+        coroutine_enter(child);
+    } else {
+        task_entry(&s); /* no memory for one more stack: less parallel */
+    }
     return 0;
 }
 

@@ -5,7 +5,6 @@
  * switch. A recycled coroutine waits at the top of its own stack for the next entry function. */
 #include "util/coroutine.h"
 
-#include <errno.h>
 #include <glib.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -48,15 +47,20 @@ static size_t guard_bytes(void)
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static void stack_map(CoContext *ctx)
+/* False: no memory, nothing is left behind. */
+static bool stack_map(CoContext *ctx)
 {
     size_t guard = guard_bytes();
     size_t bytes = (size_t)COROUTINE_STACK_BYTES * STACK_FACTOR;
     char *map = mmap(NULL, guard + bytes, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
 
-    if (map == MAP_FAILED || mprotect(map, guard, PROT_NONE) != 0) {
-        g_error("no memory for a coroutine stack of %zu bytes: %s", bytes, g_strerror(errno));
+    if (map == MAP_FAILED) {
+        return false;
+    }
+    if (mprotect(map, guard, PROT_NONE) != 0) {
+        munmap(map, guard + bytes);
+        return false;
     }
     ctx->stack_low = map + guard;
     ctx->stack_bytes = bytes;
@@ -66,6 +70,7 @@ static void stack_map(CoContext *ctx)
 #ifdef QBLOCK_TSAN
     ctx->tsan_fiber = __tsan_create_fiber(0);
 #endif
+    return true;
 }
 
 static void stack_unmap(CoContext *ctx)
@@ -203,17 +208,33 @@ static Coroutine *pool_take(EventLoop *loop)
     co = g_new0(Coroutine, 1);
     co->loop = loop;
     co->item.co = co;
-    stack_map(&co->ctx);
+    if (!stack_map(&co->ctx)) {
+        g_free(co);
+        return NULL;
+    }
     switch_context_init(&co->ctx.sw, co->ctx.stack_low, co->ctx.stack_bytes, coroutine_main, co);
     return co;
 }
 
 Coroutine *coroutine_new(CoroutineEntry *entry, void *opaque)
 {
+    Coroutine *co = coroutine_try_new(entry, opaque);
+
+    if (!co) {
+        g_error("no memory for a coroutine stack");
+    }
+    return co;
+}
+
+Coroutine *coroutine_try_new(CoroutineEntry *entry, void *opaque)
+{
     EventLoop *loop = event_loop_current();
 
     g_assert(loop && entry);
     Coroutine *co = pool_take(loop);
+    if (!co) {
+        return NULL;
+    }
     co->entry = entry;
     co->opaque = opaque;
     co->ended = false;

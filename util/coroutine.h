@@ -22,6 +22,9 @@ typedef void CoroutineEntry(void *opaque);
  * Never NULL. Context: loop or coroutine. */
 Coroutine *coroutine_new(CoroutineEntry *entry, void *opaque);
 
+/* The same, but NULL when there is no memory for a stack: for callers that can do without. */
+Coroutine *coroutine_try_new(CoroutineEntry *entry, void *opaque);
+
 /* Run @co now, until it yields or ends; control then comes back here. @co must be suspended, on this thread's loop, and
  * not queued for wake-up. Context: loop or coroutine (nesting is allowed). */
 void coroutine_enter(Coroutine *co);
