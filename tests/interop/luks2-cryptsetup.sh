@@ -9,8 +9,8 @@
 # Skips aloud (77) without cryptsetup; argon2 and the reference's part alone where they are not there. No root.
 set -u -o pipefail
 
-tool=${1:?luks-tool}
-xts=${2:?xts-tool}
+tool=$(realpath "${1:?luks-tool}")
+xts=$(realpath "${2:?xts-tool}")
 ref=${REFERENCE_QEMU_IMG:-$(command -v /usr/bin/qemu-img || true)}
 PATH=$PATH:/sbin:/usr/sbin
 command -v cryptsetup >/dev/null || { echo "SKIP: no cryptsetup"; exit 77; }
