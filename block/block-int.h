@@ -110,8 +110,6 @@ struct BlockNode {
 
 /* Create @filename as an empty protocol file (truncating an old one) and open it read-write. For co_create. */
 BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp);
-/* Remove a file that co_create made and could not finish. */
-void coroutine_fn block_delete_file(const char *filename);
 
 /* For co_open: open the child that the options "<name>." of @options describe and take them out. It becomes node->aux with
  * the permissions of a file, and is closed with @node, also when co_open fails afterwards. @name: a constant.

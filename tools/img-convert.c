@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "block/copy.h"
 #include "tools/cmdline.h"
@@ -499,17 +498,6 @@ static bool coroutine_fn open_sources(Convert *c, CmdLine *cmd, int n)
     return true;
 }
 
-/* Half an image is worse than none. Devices and links stay. */
-static void remove_target(const char *name)
-{
-    const char *path = g_str_has_prefix(name, "file:") ? name + strlen("file:") : name;
-    struct stat st;
-
-    if (lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        unlink(path);
-    }
-}
-
 static int coroutine_fn convert(Convert *c)
 {
     if (!c->args.no_create && !prepare_new_target(c)) {
@@ -523,7 +511,7 @@ static int coroutine_fn convert(Convert *c)
         g_clear_pointer(&c->target, block_co_close); /* what went wrong is said already */
     }
     if (status != EXIT_OK && c->created) {
-        remove_target(c->target_name);
+        block_delete_file(c->target_name); /* half an image is worse than none */
     }
     return status;
 }

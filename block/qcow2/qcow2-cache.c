@@ -418,12 +418,3 @@ void qcow2_cache_drop(Qcow2Cache *c, uint64_t host_off)
         forget(c, t);
     }
 }
-
-void qcow2_cache_drop_clean(Qcow2Cache *c)
-{
-    PTHREAD_GUARD(&c->guard);
-
-    while (c->clean.tail) {
-        table_free(c, evict(c));
-    }
-}

@@ -49,7 +49,5 @@ int coroutine_fn qcow2_cache_write_dirty(Qcow2Cache *c);
 /* Forget the table at @host_off (its cluster was freed), dirty or not. Who still pins it keeps a stale copy, which is freed
  * at the last unpin. */
 void qcow2_cache_drop(Qcow2Cache *c, uint64_t host_off);
-/* Forget all clean unpinned tables. */
-void qcow2_cache_drop_clean(Qcow2Cache *c);
 
 #endif
