@@ -37,6 +37,7 @@ enum {
     BLOCK_OPEN_NO_EXTERNAL = 1 << 10, /* refuse images that name a backing or data file */
     BLOCK_OPEN_RESIZE = 1 << 11,      /* the caller may truncate: takes the resize permission */
     BLOCK_OPEN_UNSHARE = 1 << 12,     /* others may neither write nor resize meanwhile (convert's source) */
+    BLOCK_OPEN_NATIVE_AIO = 1 << 13,  /* files without an "aio" of their own take native: needs O_DIRECT */
 };
 
 /* cache mode name -> flags added to *@flags (and cleared: the four cache bits). false if unknown. */

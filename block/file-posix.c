@@ -25,10 +25,10 @@ static bool check_aio(OptDict *options, unsigned flags, GError **errp)
 {
     g_autofree char *aio = optdict_take(options, "aio");
 
-    if (!aio || g_str_equal(aio, "threads") || g_str_equal(aio, "io_uring")) {
+    if (aio ? g_str_equal(aio, "threads") || g_str_equal(aio, "io_uring") : !(flags & BLOCK_OPEN_NATIVE_AIO)) {
         return true;
     }
-    if (!g_str_equal(aio, "native")) {
+    if (aio && !g_str_equal(aio, "native")) {
         error_set(errp, "invalid parameter value: %s", aio);
         return false;
     }

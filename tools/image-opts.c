@@ -38,6 +38,7 @@ BlockNode *coroutine_fn img_co_open_quiet(const ImgOpenArgs *args, const char *n
         }
     }
     flags |= args->cache_flags | (args->force_share ? BLOCK_OPEN_FORCE_SHARE : 0);
+    flags |= args->native_aio ? BLOCK_OPEN_NATIVE_AIO : 0;
     if (refuse_external && !(flags & BLOCK_OPEN_NO_BACKING)) {
         flags |= BLOCK_OPEN_NO_EXTERNAL; /* who looks at the one file alone, as info does, opens no other */
     }
@@ -100,6 +101,16 @@ bool img_parse_cache(const char *what, const char *mode, unsigned *flags)
     return true;
 }
 
+bool img_parse_aio(const char *mode, bool *native)
+{
+    *native = strcmp(mode, "native") == 0;
+    if (!*native && strcmp(mode, "threads") != 0 && strcmp(mode, "io_uring") != 0) {
+        report_error("Invalid aio option: %s", mode);
+        return false;
+    }
+    return true;
+}
+
 bool img_parse_output(const char *cmd, const char *text, bool *json)
 {
     *json = strcmp(text, "json") == 0;
@@ -110,21 +121,40 @@ bool img_parse_output(const char *cmd, const char *text, bool *json)
     return true;
 }
 
-bool img_parse_size_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
+static bool report_bad_number(NumberResult r, const char *what, const char *text, int64_t min, int64_t max)
 {
-    bool negative = text[0] == '-';
-    uint64_t value = 0;
-    NumberResult r = number_parse_size(negative ? text + 1 : text, &value);
-
     if (r == NUMBER_INVALID) {
         report_error("Invalid %s specified: '%s'.", what, text);
-        return false;
-    }
-    if (r == NUMBER_RANGE || value > INT64_MAX || (negative && value > 0) || (int64_t)value < min ||
-        (int64_t)value > max) {
+    } else {
         report_error("Invalid %s specified. Must be between %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT ".", what, min,
                      max);
-        return false;
+    }
+    return false;
+}
+
+bool img_parse_number_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    NumberResult r = number_parse_int(text, min, max, out);
+
+    return r == NUMBER_OK || report_bad_number(r, what, text, min, max);
+}
+
+/* What is negative is out of range when it is a plain number, else no size at all. */
+static NumberResult negative_result(const char *digits)
+{
+    return *digits && strspn(digits, "0123456789") == strlen(digits) ? NUMBER_RANGE : NUMBER_INVALID;
+}
+
+bool img_parse_size_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out)
+{
+    uint64_t value = 0;
+    NumberResult r = text[0] == '-' ? negative_result(text + 1) : number_parse_size(text, &value);
+
+    if (r == NUMBER_OK && (value > INT64_MAX || (int64_t)value < min || (int64_t)value > max)) {
+        r = NUMBER_RANGE;
+    }
+    if (r != NUMBER_OK) {
+        return report_bad_number(r, what, text, min, max);
     }
     *out = (int64_t)value;
     return true;

@@ -16,6 +16,7 @@ typedef struct ImgOpenArgs {
     const char *format;   /* NULL = probe */
     bool image_opts;      /* the name is a key=value text */
     bool force_share;
+    bool native_aio;      /* files without an "aio" of their own take native */
     unsigned cache_flags; /* of BLOCK_OPEN_DIRECT, _WRITETHROUGH, _NO_FLUSH */
     bool quiet;           /* no warning about a probed raw image */
 } ImgOpenArgs;
@@ -48,12 +49,18 @@ bool img_add_object(const char *text);
 /* Argument of a cache option: the cache bits of *@flags are set anew. @what: "cache", "source cache". */
 bool img_parse_cache(const char *what, const char *mode, unsigned *flags);
 
+/* Argument of an aio option: is it native? The other modes need nothing of a file. */
+bool img_parse_aio(const char *mode, bool *native);
+
 /* Argument of --output of subcommand @cmd. */
 bool img_parse_output(const char *cmd, const char *text, bool *json);
 
 /* A size operand or option value, 0 .. 2^63-1. @what: "image size". */
 bool img_parse_size(const char *what, const char *text, int64_t *out);
 bool img_parse_size_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out);
+
+/* A plain number without a suffix. @what: "request count". */
+bool img_parse_number_in(const char *what, const char *text, int64_t min, int64_t max, int64_t *out);
 
 /* The driver by its format name, or NULL with "Unknown file format 'x'". */
 const BlockDriver *img_find_format(const char *format);

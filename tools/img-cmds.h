@@ -9,6 +9,7 @@
 #include "util/coroutine.h"
 
 int coroutine_fn img_amend(int argc, char **argv);
+int coroutine_fn img_bench(int argc, char **argv);
 int coroutine_fn img_check(int argc, char **argv);
 int coroutine_fn img_compare(int argc, char **argv);
 int coroutine_fn img_convert(int argc, char **argv);

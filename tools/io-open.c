@@ -33,14 +33,12 @@ static bool take_discard(IoImage *img, const char *mode)
 
 static bool take_aio(IoImage *img, const char *mode)
 {
-    if (strcmp(mode, "threads") != 0 && strcmp(mode, "native") != 0 && strcmp(mode, "io_uring") != 0) {
-        report_error("Invalid aio option: %s", mode);
+    bool native;
+
+    if (!img_parse_aio(mode, &native)) {
         return false;
     }
-    if (!img->options) {
-        img->options = optdict_new();
-    }
-    optdict_set(img->options, "file.aio", mode);
+    img->flags = native ? img->flags | BLOCK_OPEN_NATIVE_AIO : img->flags & ~(unsigned)BLOCK_OPEN_NATIVE_AIO;
     return true;
 }
 

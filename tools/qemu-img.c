@@ -19,7 +19,7 @@ typedef struct ImgCommand {
 
 static const ImgCommand commands[] = {
     {"amend", img_amend, "change format-specific options of an image"},
-    {"bench", NULL, "measure the speed of requests on an image"},
+    {"bench", img_bench, "measure the speed of requests on an image"},
     {"bitmap", NULL, "work on the dirty bitmaps stored in an image"},
     {"check", img_check, "check an image for errors, and repair it"},
     {"commit", NULL, "write an overlay's changes into its backing file"},

@@ -85,6 +85,7 @@ normalise() {
         -e 's/^([a-z_]+) \[?.* -- .*/\1 USAGE/' \
         -e 's/[0-9:.]+( sec)? \([^ ]* ?[A-Za-z]*\/sec and [0-9.]+ ops\/sec\)/TIME/' \
         -e 's/^([0-9]+,1),[0-9:.]+,[0-9.]+,[0-9.]+$/\1,TIME/' \
+        -e 's/(Run completed in )[0-9.]+/\1TIME/' \
         -e 's/( +\([0-9.]+\/100%\)\r)+/PROGRESS/' \
         -e 's/disk size: .*/disk size: SIZE/' -e 's/"actual-size": [0-9]+/"actual-size": SIZE/' \
         -e 's/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/UUID/' \
