@@ -91,11 +91,10 @@ static void settle_range(const DdArgs *a, int64_t bytes, int64_t *start, int64_t
     if (a->count >= 0 && CHECKED_MUL(a->count, a->block_bytes, &limit)) {
         *end = MIN(bytes, limit);
     }
-    if (!CHECKED_MUL(a->skip, a->block_bytes, start) || *start > bytes) {
+    if (!CHECKED_MUL(a->skip, a->block_bytes, start) || *start > *end) {
         report_error("%s: cannot skip to specified offset", a->input);
         *start = *end;
     }
-    *start = MIN(*start, *end);
 }
 
 /* A new output image of @bytes, open for writing. NULL after a message. */
