@@ -137,26 +137,36 @@ static bool coroutine_fn refresh_length(BlockNode *node, GError **errp)
     return true;
 }
 
-/* The driver's part, over an opened file child. */
-static bool coroutine_fn open_driver(BlockNode *node, OptDict *opts, GError **errp)
+/* What the options say of the backing child. Where none is wanted - the opener left it out, or "backing" is null or
+ * empty - options for it stay in @opts, and are refused as unknown. */
+static bool settle_backing(BlockNode *node, OptDict *opts, GError **errp)
 {
     g_autoptr(OptDict) backing = optdict_take_prefix(opts, "backing.");
-    bool no_backing = false;
+    OptKind kind = optdict_get_kind(opts, "backing");
+    const char *ref = optdict_get(opts, "backing");
 
-    if (node->drv->supports_backing && optdict_has(opts, "backing")) {
-        const char *ref = optdict_get(opts, "backing");
-        no_backing = optdict_get_kind(opts, "backing") == OPT_NULL || !*ref;
-        if (!no_backing && !refuse_reference(opts, "backing", errp)) {
-            return false;
-        }
+    if (ref && (kind == OPT_NULL || !*ref)) {
         optdict_remove(opts, "backing");
-    } else if (!node->drv->supports_backing && optdict_size(backing) > 0) {
-        optdict_merge(opts, "backing.", backing, false);
+        node->flags |= BLOCK_OPEN_NO_BACKING;
+        ref = NULL;
     }
-    if (!node->drv->co_open(node, opts, node->flags, errp)) {
+    if (node->flags & BLOCK_OPEN_NO_BACKING) {
+        optdict_merge(opts, "backing.", backing, false);
+        return true;
+    }
+    if (!node->drv->supports_backing && (ref || optdict_size(backing) > 0)) {
+        error_set(errp, "Driver doesn't support backing files");
         return false;
     }
-    node->flags |= no_backing ? BLOCK_OPEN_NO_BACKING : 0;
+    if (ref && optdict_size(backing) > 0) {
+        error_set(errp, "Could not open backing file: Cannot reference an existing block device with additional "
+                        "options or a new filename");
+        return false;
+    }
+    if (!refuse_reference(opts, "backing", errp)) {
+        g_prefix_error(errp, "Could not open backing file: ");
+        return false;
+    }
     return true;
 }
 
@@ -208,14 +218,14 @@ static bool coroutine_fn open_below(OptDict *opts, const BlockDriver **drv, cons
     return *file != NULL;
 }
 
-/* The driver opens between the two halves of taking permissions: a format must not look at its file unlocked, and a
- * protocol has nothing to lock before it is open. */
+/* The driver's part, over an opened file child. It opens between the two halves of taking permissions: a format must
+ * not look at its file unlocked, and a protocol has nothing to lock before it is open. */
 static bool coroutine_fn open_locked(BlockNode *node, OptDict *opts, const OpenFor *want, GError **errp)
 {
     if (node->file && !block_node_set_perms(node, want->perms, want->unshared, errp)) {
         return false;
     }
-    return open_driver(node, opts, errp);
+    return node->drv->co_open(node, opts, node->flags, errp);
 }
 
 /* Open the node of @opts (consumed keys are taken) with driver @drv, or, when that is NULL, the one its file looks
@@ -245,7 +255,7 @@ static BlockNode *coroutine_fn open_node(OptDict *opts, const BlockDriver *drv, 
         block_node_discard(node);
         return NULL;
     }
-    if (!finish_open(node, opts, errp) ||
+    if (!settle_backing(node, opts, errp) || !finish_open(node, opts, errp) ||
         (!node->file && !block_node_set_perms(node, want->perms, want->unshared, errp))) {
         abandon(node);
         return NULL;

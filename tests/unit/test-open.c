@@ -88,8 +88,8 @@ START_CO_TEST(unknown_option_is_named_with_its_layer)
     } cases[] = {
         {"foo=1", "Block format 'raw' does not support the option 'foo'"},
         {"file.foo=1", "Block protocol 'file' doesn't support the option 'foo'"},
-        {"backing.foo=1", "Block format 'raw' does not support the option 'backing.foo'"},
-        {"backing=x", "Block format 'raw' does not support the option 'backing'"},
+        {"backing.foo=1", "Driver doesn't support backing files"},
+        {"backing=x", "Driver doesn't support backing files"},
         {"file.aio=foo", "invalid parameter value: foo"},
         {"file.aio=native", "aio=native was specified, but it requires cache.direct=on, which was not specified."},
         {"file.locking=foo", "invalid parameter value: foo"},
@@ -272,6 +272,31 @@ START_CO_TEST(backing_file_can_be_replaced_or_left_out_by_options)
     block_co_close(node);
 }
 
+START_CO_TEST(options_of_a_backing_file_that_is_not_wanted_are_refused)
+{
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    g_autofree char *top = new_overlay(dir, "top", "gone", "raw");
+    struct {
+        const char *opts;
+        unsigned flags;
+        const char *error;
+    } cases[] = {
+        {"backing.driver=raw", BLOCK_OPEN_NO_BACKING,
+         "Block format 'qcow2' does not support the option 'backing.driver'"},
+        {"backing=x", BLOCK_OPEN_NO_BACKING, "Block format 'qcow2' does not support the option 'backing'"},
+        {"backing=,backing.driver=raw", 0, "Block format 'qcow2' does not support the option 'backing.driver'"},
+        {"backing=x", 0, "Could not open backing file: Cannot find device='x' nor node-name='x'"},
+        {"backing=x,backing.driver=raw", 0,
+         "Could not open backing file: Cannot reference an existing block device with additional options or a new "
+         "filename"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        g_autofree char *opts = g_strdup_printf("driver=qcow2,file.filename=%s,%s", top, cases[i].opts);
+        ck_assert_open_error(NULL, NULL, opts, cases[i].flags, cases[i].error);
+    }
+}
+
 START_CO_TEST(images_that_name_other_files_can_be_refused)
 {
     g_autoptr(ScratchDir) dir = scratch_dir();
@@ -310,6 +335,7 @@ static Suite *suite(void)
     tcase_add_test(tc, missing_link_of_a_chain_is_told_once_per_layer);
     tcase_add_test(tc, chain_that_loops_is_an_error);
     tcase_add_test(tc, backing_file_can_be_replaced_or_left_out_by_options);
+    tcase_add_test(tc, options_of_a_backing_file_that_is_not_wanted_are_refused);
     tcase_add_test(tc, images_that_name_other_files_can_be_refused);
     suite_add_tcase(s, tc);
     return s;
