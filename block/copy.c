@@ -78,14 +78,19 @@ static BlockNode *source_at(const CopyJob *job, int64_t offset, int64_t *inside,
     g_assert_not_reached();
 }
 
-static void coroutine_fn job_fail(CopyJob *job, bool writing, int64_t offset, int ret)
+static void job_fail_locked(CopyJob *job, BlockCopyStage stage, int64_t offset, int ret)
 {
-    co_mutex_lock(&job->guard);
     if (!job->ret) {
         __atomic_store_n(&job->ret, ret, __ATOMIC_RELAXED);
-        *job->err = (BlockCopyError){.writing = writing, .offset = offset};
+        *job->err = (BlockCopyError){.stage = stage, .offset = offset};
     }
-    co_mutex_unlock(&job->guard);
+}
+
+static void coroutine_fn job_fail(CopyJob *job, BlockCopyStage stage, int64_t offset, int ret)
+{
+    CO_MUTEX_GUARD(&job->guard);
+
+    job_fail_locked(job, stage, offset, ret);
 }
 
 /* ---- finding out what comes next ------------------------------------------------------------------------------- */
@@ -98,7 +103,7 @@ static CopyKind kind_of_status(const CopyJob *job, const BlockStatus *st)
     return st->flags & BLOCK_STATUS_ZERO ? COPY_ZERO : COPY_DATA;
 }
 
-/* Make job->run_* the status run around @offset. Guard held. */
+/* Make job->run_* the status run around @offset; a failure is noted. Guard held. */
 static int coroutine_fn load_run(CopyJob *job, int64_t offset)
 {
     int64_t inside, left;
@@ -110,6 +115,7 @@ static int coroutine_fn load_run(CopyJob *job, int64_t offset)
     BlockNode *src = source_at(job, offset, &inside, &left);
     int ret = block_co_status_above(src, job->opts->source_base, inside, left, &st);
     if (ret < 0) {
+        job_fail_locked(job, BLOCK_COPY_STATUS, inside, ret);
         return ret;
     }
     g_assert(st.bytes > 0);
@@ -158,7 +164,7 @@ static int coroutine_fn take_mixed(CopyJob *job, CopyWindow *win, CopyPlan *plan
     return 0;
 }
 
-/* The next window in guest order. 1, 0 at the end or after a failure, or -errno. */
+/* The next window in guest order. 1, 0 at the end or after another's failure, or -errno after noting it. */
 static int coroutine_fn next_window(CopyWorker *w)
 {
     CopyJob *job = w->job;
@@ -191,7 +197,7 @@ static int coroutine_fn read_range(CopyWorker *w, size_t start, size_t bytes)
         size_t n = MIN((int64_t)bytes, left);
         int ret = block_co_pread(src, inside, w->buf + start, n, BLOCK_REQ_OWN_BUFFER);
         if (ret < 0) {
-            job_fail(w->job, false, w->win.offset + start, ret);
+            job_fail(w->job, BLOCK_COPY_READ, w->win.offset + start, ret);
             return ret;
         }
         start += n;
@@ -257,7 +263,7 @@ static int coroutine_fn write_zeros(CopyJob *job, int64_t offset, int64_t bytes)
         job->opts->target_is_zero ? 0 : block_co_pwrite_zeroes(job->opts->target, offset, bytes, BLOCK_REQ_MAY_UNMAP);
 
     if (ret < 0) {
-        job_fail(job, true, offset, ret);
+        job_fail(job, BLOCK_COPY_WRITE, offset, ret);
     }
     return ret;
 }
@@ -280,7 +286,7 @@ static int coroutine_fn write_data(CopyWorker *w, const CopyRun *run)
         block_placed(&place);
     }
     if (ret < 0) {
-        job_fail(job, true, offset, ret);
+        job_fail(job, BLOCK_COPY_WRITE, offset, ret);
     }
     return ret;
 }
@@ -343,7 +349,7 @@ static int coroutine_fn copy_mixed(CopyWorker *w)
     g_autoaligned buf = aligned_buf_try_new(w->job->window_bytes);
 
     if (!buf) {
-        job_fail(w->job, false, w->win.offset, -ENOMEM);
+        job_fail(w->job, BLOCK_COPY_READ, w->win.offset, -ENOMEM);
         return -ENOMEM;
     }
     w->buf = buf;
@@ -380,7 +386,6 @@ static void coroutine_fn copy_worker(void *opaque, unsigned idx)
         }
     }
     if (ret < 0) {
-        job_fail(job, false, w.win.offset, ret);
         copy_order_abort(&job->order);
     }
     copy_plan_destroy(&w.plan);

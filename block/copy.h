@@ -28,9 +28,11 @@ typedef struct BlockCopyOptions {
     Progress *progress;        /* borrowed or NULL; counts source bytes */
 } BlockCopyOptions;
 
+typedef enum BlockCopyStage { BLOCK_COPY_STATUS, BLOCK_COPY_READ, BLOCK_COPY_WRITE } BlockCopyStage;
+
 typedef struct BlockCopyError {
-    bool writing;   /* else reading */
-    int64_t offset; /* in the concatenated source, bytes */
+    BlockCopyStage stage; /* what failed */
+    int64_t offset;       /* bytes; READ and WRITE: in the concatenated source; STATUS: in the one source it is about */
 } BlockCopyError;
 
 /* Copy. 0 or -errno of the first failure, with *@err filled. The target is not flushed. Context: coroutine. */

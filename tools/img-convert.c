@@ -455,6 +455,9 @@ static bool coroutine_fn end_file_with_sector(BlockNode *target)
 
 static int coroutine_fn copy_all(Convert *c)
 {
+    static const char *const stages[] = {[BLOCK_COPY_STATUS] = "reading block status at offset",
+                                         [BLOCK_COPY_READ] = "reading at byte",
+                                         [BLOCK_COPY_WRITE] = "writing at byte"};
     ConvertArgs *a = &c->args;
     BlockNode *const *sources = (BlockNode *const *)c->sources->pdata;
     BlockCopyError where;
@@ -480,8 +483,7 @@ static int coroutine_fn copy_all(Convert *c)
     if (ret == 0) {
         return a->compressed && !end_file_with_sector(c->target) ? EXIT_FAILED : EXIT_OK;
     }
-    report_error("error while %s at byte %" PRId64 ": %s", where.writing ? "writing" : "reading", where.offset,
-                 g_strerror(-ret));
+    report_error("error while %s %" PRId64 ": %s", stages[where.stage], where.offset, g_strerror(-ret));
     return EXIT_FAILED;
 }
 

@@ -57,7 +57,7 @@ static int coroutine_fn run_info(IoShell *sh, const IoCommand *cmd, int argc, ch
 }
 
 /* Length of the run at @offset, at most @bytes, that this layer decides (or does not) as a whole; 0 at the end of the
- * image, or -errno. */
+ * image, or -errno where nothing is known from @offset on. */
 static int64_t coroutine_fn allocation_run(BlockNode *node, int64_t offset, int64_t bytes, bool *allocated)
 {
     int64_t done = 0;
@@ -68,7 +68,7 @@ static int64_t coroutine_fn allocation_run(BlockNode *node, int64_t offset, int6
         bool is = st.flags & BLOCK_STATUS_ALLOCATED;
 
         if (ret < 0) {
-            return ret;
+            return done > 0 ? done : ret;
         }
         if (st.bytes == 0 || (done > 0 && is != *allocated)) {
             break;
@@ -79,9 +79,15 @@ static int64_t coroutine_fn allocation_run(BlockNode *node, int64_t offset, int6
     return done;
 }
 
-static int status_failed(int64_t ret)
+static int alloc_failed(int64_t ret)
 {
-    printf("Failed to get allocation status: %s\n", g_strerror((int)-ret));
+    printf("is_allocated failed: %s\n", g_strerror((int)-ret));
+    return -1;
+}
+
+static int map_failed(int64_t ret)
+{
+    report_error("Failed to get allocation status: %s", g_strerror((int)-ret));
     return -1;
 }
 
@@ -93,7 +99,7 @@ static int coroutine_fn run_alloc(IoShell *sh, const IoCommand *cmd, int argc, c
         return -1;
     }
     if (length < 0) {
-        return status_failed(length);
+        return alloc_failed(length);
     }
     bytes = offset >= length ? 0 : MIN(bytes, length - offset);
     for (int64_t done = 0; done < bytes;) {
@@ -101,7 +107,7 @@ static int coroutine_fn run_alloc(IoShell *sh, const IoCommand *cmd, int argc, c
         int64_t n = allocation_run(sh->node, offset + done, bytes - done, &is);
 
         if (n < 0) {
-            return status_failed(n);
+            return alloc_failed(n);
         }
         if (n == 0) {
             break;
@@ -120,14 +126,14 @@ static int coroutine_fn run_map(IoShell *sh, const IoCommand *cmd, int argc, cha
     int64_t length = block_getlength(sh->node);
 
     if (length < 0) {
-        return status_failed(length);
+        return map_failed(length);
     }
     for (int64_t offset = 0; offset < length;) {
         bool is = false;
         int64_t n = allocation_run(sh->node, offset, length - offset, &is);
 
         if (n < 0) {
-            return status_failed(n);
+            return map_failed(n);
         }
         if (n == 0) {
             break;

@@ -72,6 +72,13 @@ make_images() {
     printf '\0\1' | dd of=leak.qcow2 bs=1 seek=$((0x20000 + 2 * 12)) conv=notrunc status=none
     cp full.qcow2 bad.qcow2
     printf '\0\0' | dd of=bad.qcow2 bs=1 seek=$((0x20000 + 2 * 5)) conv=notrunc status=none
+    # Block status that cannot be had: of two tables the second's place (lost), or that of its first cluster (stray).
+    qemu-img create -q -f qcow2 two.qcow2 2G
+    qemu-io -f qcow2 -c "write -P 9 0 64k" -c "write -P 9 512M 64k" two.qcow2
+    cp two.qcow2 lost.qcow2
+    printf '\x80\0\0\0\x12\x34\x52\0' | dd of=lost.qcow2 bs=1 seek=$((0x30008)) conv=notrunc status=none
+    cp two.qcow2 stray.qcow2
+    printf '\x80\0\0\0\0\5\x22\0' | dd of=stray.qcow2 bs=1 seek=$((0x60000)) conv=notrunc status=none
     printf x >tiny.raw
     : >empty.raw
     printf abc >pattern
