@@ -21,8 +21,11 @@
 #include "crypto/aes-keys.h"
 #include "crypto/cipher.h"
 #include "crypto/init.h"
+#include "crypto/ivgen.h"
+#include "util/aligned-buf.h"
 #include "util/info-tree.h"
 
+enum { WORK_BYTES = 1 << 16 }; /* of a thread, if a chunk is not larger: fits in the second-level cache */
 enum { MAX_ROUNDS = 1001, MAX_THREADS = 64, MAX_CONTENDERS = 16, SECTOR = 512, MAX_CHUNK = 1 << 20 };
 
 /* What takes turns: a row, or a limit of the CPU. */
@@ -76,19 +79,58 @@ static Cipher *new_cipher(const Options *o, const char *row)
     return cipher_new_from_row(row, o->alg, o->mode, key, cipher_key_bytes(o->alg, o->mode), NULL);
 }
 
-/* @calls chunks. A limit does all their blocks at once: for it a chunk has no beginning and no end. */
-static void run_chunks(const Cell *cell, const Contender *who, Cipher *c, uint8_t *ivs, uint8_t *buf, size_t calls)
+/* What one thread works on: chunks one after the other, and a generator that sets the IVs of each as a disk does. */
+typedef struct Work {
+    Cipher *cipher; /* NULL: a limit */
+    IvGen *ivgen;
+    uint8_t *ivs;
+    void *buf; /* chunks * cell->chunk bytes */
+    size_t chunks;
+} Work;
+
+static Work work_new(const Cell *cell, const Contender *who)
 {
     const Options *o = cell->options;
-    size_t count = cell->chunk / cell->sector;
+    uint8_t key[CIPHER_MAX_KEY_BYTES] = {0};
+    Work w = {.chunks = MAX(1, WORK_BYTES / cell->chunk)};
+
+    w.cipher = who->limit ? NULL : new_cipher(o, who->name);
+    w.ivgen = ivgen_new(IVGEN_PLAIN64, o->alg, HASH_SHA256, key, cipher_key_bytes(o->alg, o->mode), NULL);
+    w.ivs = g_malloc0(cell->chunk / cell->sector * CIPHER_IV_BYTES);
+    w.buf = aligned_buf_try_new(w.chunks * cell->chunk);
+    if (!w.buf || !w.ivgen) {
+        fprintf(stderr, "bench-cipher: no memory\n");
+        exit(1);
+    }
+    memset(w.buf, 0, w.chunks * cell->chunk);
+    return w;
+}
+
+static void work_free(Work *w)
+{
+    cipher_free(w->cipher);
+    ivgen_free(w->ivgen);
+    g_free(w->ivs);
+    aligned_buf_free(w->buf);
+}
+
+/* All chunks once. A limit does all their blocks at once: for it a chunk has no beginning and no end. */
+static void run_chunks(const Cell *cell, const Contender *who, Work *w)
+{
+    const Options *o = cell->options;
+    size_t count = cell->chunk / cell->sector, iv_step = MAX(1, cell->sector / SECTOR);
 
     if (who->limit) {
         unsigned rounds = cipher_key_bytes(o->alg, CIPHER_CBC) / 4 + 6;
-        who->limit->run(rounds, calls * (cell->chunk / AES_BLOCK_BYTES + (o->mode == CIPHER_XTS ? count : 0)));
+        who->limit->run(rounds, w->chunks * (cell->chunk / AES_BLOCK_BYTES + (o->mode == CIPHER_XTS ? count : 0)));
         return;
     }
-    for (size_t i = 0; i < calls; i++) {
-        if ((cell->encrypt ? cipher_encrypt_sectors : cipher_decrypt_sectors)(c, ivs, cell->sector, count, buf, buf)) {
+    for (size_t i = 0; i < w->chunks; i++) {
+        uint8_t *buf = (uint8_t *)w->buf + i * cell->chunk;
+
+        if (ivgen_fill(w->ivgen, i * count * iv_step, iv_step, count, w->ivs) ||
+            (cell->encrypt ? cipher_encrypt_sectors : cipher_decrypt_sectors)(w->cipher, w->ivs, cell->sector, count,
+                                                                              buf, buf)) {
             fprintf(stderr, "bench-cipher: row %s failed\n", who->name);
             exit(1);
         }
@@ -100,21 +142,18 @@ static void *thread_main(void *opaque)
     Thread *t = opaque;
     const Cell *cell = t->cell;
     clockid_t clock = cell->threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
-    uint8_t *ivs = g_malloc0(cell->chunk / cell->sector * CIPHER_IV_BYTES), *buf = g_malloc0(cell->chunk);
-    g_autoptr(Cipher) c = t->contender->limit ? NULL : new_cipher(cell->options, t->contender->name);
-    size_t calls = MAX(1, 65536 / cell->chunk); /* between two looks at the clock */
+    Work w = work_new(cell, t->contender);
     int64_t start;
 
-    run_chunks(cell, t->contender, c, ivs, buf, calls); /* warms up */
+    run_chunks(cell, t->contender, &w); /* warms up */
     pthread_barrier_wait(t->start);
     start = now_ns(clock);
     do {
-        run_chunks(cell, t->contender, c, ivs, buf, calls);
-        t->bytes += calls * cell->chunk;
+        run_chunks(cell, t->contender, &w);
+        t->bytes += w.chunks * cell->chunk;
         t->ns = now_ns(clock) - start;
     } while (t->ns < cell->options->slice_ns);
-    g_free(ivs);
-    g_free(buf);
+    work_free(&w);
     return NULL;
 }
 
