@@ -3,10 +3,10 @@
  * otherwise.
  *
  * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one), VEC_FN and VEC_ENTRY (its target
- * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_part, vec_store_part
- * (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc, vec_aesenclast, vec_aesdec,
- * vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b), vec_first_tweaks(t, t0) (the GROUP
- * tweaks from t0 on) and vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
+ * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_apart (the first n lanes,
+ * by loads of 16 bytes), vec_store_part (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc,
+ * vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b),
+ * vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
  *
  * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
  * registers. No branch and no address depends on data or key. */
@@ -80,16 +80,23 @@ VEC_FN VEC decrypt_one(const AesKeys *keys, VEC x)
     return vec_aesdeclast(x, vec_broadcast(keys->dec[keys->rounds]));
 }
 
-#define LOAD(i)  x[i] = vec_load(in + (i) * VEC_BYTES);
-#define STORE(i) vec_store(out + (i) * VEC_BYTES, x[i]);
+#define LOAD(i)       x[i] = vec_load(in + (i) * VEC_BYTES);
+#define LOAD_APART(i) x[i] = vec_load_apart(in + (i) * VEC_BYTES, VEC_LANES);
+#define STORE(i)      vec_store(out + (i) * VEC_BYTES, x[i]);
 
-/* @blocks independent blocks, in place or disjoint. */
-VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, const uint8_t *in, uint8_t *out, size_t blocks)
+/* @blocks independent blocks, in place or disjoint. @apart: they have just been stored one by one. The CPU forwards a store
+ * to a load only if the load is within that store; one that spans several waits until all of them are in the cache, and
+ * with it the next run of sectors for the end of the last. */
+VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, bool apart, const uint8_t *in, uint8_t *out, size_t blocks)
 {
     VEC x[GROUP];
 
     for (; blocks >= GROUP_BLOCKS; blocks -= GROUP_BLOCKS, in += GROUP_BYTES, out += GROUP_BYTES) {
-        EACH(LOAD)
+        if (apart) {
+            EACH(LOAD_APART)
+        } else {
+            EACH(LOAD)
+        }
         if (encrypt) {
             encrypt_group(keys, x);
         } else {
@@ -99,7 +106,7 @@ VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, const uint8_t *in, uin
     }
     while (blocks > 0) {
         size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
-        VEC v = vec_load_part(in, n);
+        VEC v = vec_load_apart(in, n);
 
         v = encrypt ? encrypt_one(keys, v) : decrypt_one(keys, v);
         vec_store_part(out, v, n);
@@ -118,7 +125,7 @@ VEC_ENTRY void xts_tail(const AesKeys *keys, bool encrypt, const VEC t[static GR
 {
     for (size_t i = 0, blocks = bytes / AES_BLOCK_BYTES; blocks > 0; i++) {
         size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
-        VEC v = vec_xor(vec_load_part(in + i * VEC_BYTES, n), t[i]);
+        VEC v = vec_xor(vec_load_apart(in + i * VEC_BYTES, n), t[i]);
 
         v = encrypt ? encrypt_one(keys, v) : decrypt_one(keys, v);
         vec_store_part(out + i * VEC_BYTES, vec_xor(v, t[i]), n);
@@ -126,32 +133,86 @@ VEC_ENTRY void xts_tail(const AesKeys *keys, bool encrypt, const VEC t[static GR
     }
 }
 
+VEC_FN void xts_group(const AesKeys *keys, bool encrypt, const VEC t[static GROUP], const uint8_t *in, uint8_t *out)
+{
+    VEC x[GROUP];
+
+    EACH(LOAD)
+    EACH(XOR_TWEAK)
+    if (encrypt) {
+        encrypt_group(keys, x);
+    } else {
+        decrypt_group(keys, x);
+    }
+    EACH(XOR_TWEAK)
+    EACH(STORE)
+}
+
+#define FIRST_TWEAK(i) ring[0][i] = t[i];
+#define LOAD_TWEAK(i)  t[i] = ring[cur][i];
+#define STORE_TWEAK(i) ring[!cur][i] = t[i];
+
+/* Sectors of whole groups. The tweaks of a group are made while the group before it is in the AES unit: they are a chain
+ * of multiplications that has to be over before a group can begin, too long for the CPU to look past. So they go through
+ * memory, two groups of them in turn. */
+VEC_FN void xts_groups(const AesKeys *keys, bool encrypt, const uint8_t *tweaks, size_t sector_groups, size_t count,
+                       const uint8_t *in, uint8_t *out)
+{
+    VEC ring[2][GROUP], t[GROUP];
+    int cur = 0;
+
+    vec_first_tweaks(t, tweaks);
+    EACH(FIRST_TWEAK)
+    for (; count > 0; count--) {
+        tweaks += CIPHER_IV_BYTES;
+        for (size_t left = sector_groups; left > 0; left--) {
+            if (left > 1) {
+                EACH(LOAD_TWEAK)
+                vec_next_tweaks(t);
+                EACH(STORE_TWEAK)
+            } else if (count > 1) {
+                vec_first_tweaks(t, tweaks);
+                EACH(STORE_TWEAK)
+            }
+            xts_group(keys, encrypt, ring[cur], in, out);
+            cur = !cur;
+            in += GROUP_BYTES;
+            out += GROUP_BYTES;
+        }
+    }
+}
+
 /* One sector of @bytes whose first tweak (already encrypted) is @tweak. */
 VEC_FN void xts_sector(const AesKeys *keys, bool encrypt, const uint8_t *tweak, const uint8_t *in, uint8_t *out,
                        size_t bytes)
 {
-    VEC x[GROUP], t[GROUP];
+    VEC t[GROUP];
 
     vec_first_tweaks(t, tweak);
     for (; bytes >= GROUP_BYTES; bytes -= GROUP_BYTES, in += GROUP_BYTES, out += GROUP_BYTES) {
-        EACH(LOAD)
-        EACH(XOR_TWEAK)
-        if (encrypt) {
-            encrypt_group(keys, x);
-        } else {
-            decrypt_group(keys, x);
-        }
-        EACH(XOR_TWEAK)
-        EACH(STORE)
-        if (bytes > GROUP_BYTES) {
-            vec_next_tweaks(t);
-        }
+        xts_group(keys, encrypt, t, in, out);
+        vec_next_tweaks(t);
     }
     if (bytes > 0) {
         VEC rest[GROUP];
 
         EACH(KEEP_TWEAK)
         xts_tail(keys, encrypt, rest, in, out, bytes);
+    }
+}
+
+/* XTS tweaks of a whole run are encrypted in one go, in the IV array itself. */
+VEC_FN void xts_run(const VectorCtx *ctx, bool encrypt, uint8_t *ivs, size_t sector_bytes, size_t count,
+                    const uint8_t *in, uint8_t *out)
+{
+    ecb_blocks(&ctx->tweak, true, true, ivs, ivs, count);
+    if (sector_bytes % GROUP_BYTES == 0) {
+        xts_groups(&ctx->data, encrypt, ivs, sector_bytes / GROUP_BYTES, count, in, out);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        xts_sector(&ctx->data, encrypt, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
+                   sector_bytes);
     }
 }
 
@@ -174,7 +235,7 @@ VEC_FN void cbc_decrypt_sector(const AesKeys *keys, const uint8_t *iv, const uin
     }
     for (size_t blocks = bytes / AES_BLOCK_BYTES; blocks > 0;) {
         size_t n = blocks < VEC_LANES ? blocks : VEC_LANES;
-        VEC c = vec_load_part(in, n);
+        VEC c = vec_load_apart(in, n);
 
         vec_store_part(out, vec_xor(decrypt_one(keys, c), vec_chain(last, c)), n);
         last = c;
@@ -184,7 +245,7 @@ VEC_FN void cbc_decrypt_sector(const AesKeys *keys, const uint8_t *iv, const uin
     }
 }
 
-/* The driver's entries. XTS tweaks of a whole run are encrypted in one go, in the IV array itself. */
+/* The driver's entries. */
 VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,
                              uint8_t *out)
 {
@@ -192,16 +253,12 @@ VEC_ENTRY int vector_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, si
 
     switch (ctx->mode) {
     case CIPHER_ECB:
-        ecb_blocks(&ctx->data, true, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
+        ecb_blocks(&ctx->data, true, false, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
         return 0;
     case CIPHER_CBC:
         return vector_cbc_encrypt(ctx, ivs, sector_bytes, count, in, out);
     default:
-        ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
-        for (size_t i = 0; i < count; i++) {
-            xts_sector(&ctx->data, true, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
-                       sector_bytes);
-        }
+        xts_run(ctx, true, ivs, sector_bytes, count, in, out);
         return 0;
     }
 }
@@ -213,7 +270,7 @@ VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, si
 
     switch (ctx->mode) {
     case CIPHER_ECB:
-        ecb_blocks(&ctx->data, false, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
+        ecb_blocks(&ctx->data, false, false, in, out, count * (sector_bytes / AES_BLOCK_BYTES));
         return 0;
     case CIPHER_CBC:
         for (size_t i = 0; i < count; i++) {
@@ -222,11 +279,7 @@ VEC_ENTRY int vector_decrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, si
         }
         return 0;
     default:
-        ecb_blocks(&ctx->tweak, true, ivs, ivs, count);
-        for (size_t i = 0; i < count; i++) {
-            xts_sector(&ctx->data, false, ivs + i * CIPHER_IV_BYTES, in + i * sector_bytes, out + i * sector_bytes,
-                       sector_bytes);
-        }
+        xts_run(ctx, false, ivs, sector_bytes, count, in, out);
         return 0;
     }
 }

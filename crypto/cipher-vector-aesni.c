@@ -21,7 +21,7 @@ VEC_FN void vec_store(uint8_t *p, VEC v)
     _mm_storeu_si128((__m128i *)p, v);
 }
 
-VEC_FN VEC vec_load_part(const uint8_t *p, size_t lanes)
+VEC_FN VEC vec_load_apart(const uint8_t *p, size_t lanes)
 {
     return vec_load(p);
 }

@@ -21,9 +21,11 @@ VEC_FN void vec_store(uint8_t *p, VEC v)
     _mm256_storeu_si256((__m256i *)p, v);
 }
 
-VEC_FN VEC vec_load_part(const uint8_t *p, size_t lanes)
+VEC_FN VEC vec_load_apart(const uint8_t *p, size_t lanes)
 {
-    return lanes == VEC_LANES ? vec_load(p) : _mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p));
+    VEC v = _mm256_zextsi128_si256(_mm_loadu_si128((const __m128i *)p));
+
+    return lanes > 1 ? _mm256_inserti128_si256(v, _mm_loadu_si128((const __m128i *)(p + 16)), 1) : v;
 }
 
 VEC_FN void vec_store_part(uint8_t *p, VEC v, size_t lanes)

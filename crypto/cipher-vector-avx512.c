@@ -22,25 +22,44 @@ VEC_FN void vec_store(uint8_t *p, VEC v)
     _mm512_storeu_si512(p, v);
 }
 
-/* Two mask bits of 64-bit elements a lane; memory behind the mask is not touched. */
-VEC_FN __mmask8 lane_mask(size_t lanes)
+VEC_FN __m128i block_load(const uint8_t *p)
 {
-    return (1u << (2 * lanes)) - 1;
+    return _mm_loadu_si128((const __m128i *)p);
 }
 
-VEC_FN VEC vec_load_part(const uint8_t *p, size_t lanes)
+VEC_FN VEC vec_load_apart(const uint8_t *p, size_t lanes)
 {
-    return _mm512_maskz_loadu_epi64(lane_mask(lanes), p);
+    VEC v = _mm512_zextsi128_si512(block_load(p));
+
+    if (lanes > 1) {
+        v = _mm512_inserti32x4(v, block_load(p + 16), 1);
+    }
+    if (lanes > 2) {
+        v = _mm512_inserti32x4(v, block_load(p + 32), 2);
+    }
+    return lanes > 3 ? _mm512_inserti32x4(v, block_load(p + 48), 3) : v;
 }
 
+/* No masked store: it would not be forwarded to a load that soon follows. */
 VEC_FN void vec_store_part(uint8_t *p, VEC v, size_t lanes)
 {
-    _mm512_mask_storeu_epi64(p, lane_mask(lanes), v);
+    if (lanes == VEC_LANES) {
+        vec_store(p, v);
+        return;
+    }
+    if (lanes == 1) {
+        _mm_storeu_si128((__m128i *)p, _mm512_castsi512_si128(v));
+        return;
+    }
+    _mm256_storeu_si256((__m256i *)p, _mm512_castsi512_si256(v));
+    if (lanes == 3) {
+        _mm_storeu_si128((__m128i *)(p + 32), _mm512_extracti32x4_epi32(v, 2));
+    }
 }
 
 VEC_FN VEC vec_broadcast(const uint8_t *p)
 {
-    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
+    return _mm512_broadcast_i32x4(block_load(p));
 }
 
 VEC_FN VEC vec_xor(VEC a, VEC b)
@@ -73,13 +92,14 @@ VEC_FN VEC vec_chain(VEC a, VEC b)
     return _mm512_alignr_epi64(b, a, 6);
 }
 
-/* Multiplication by x^n in GF(2^128): @shifted are the halves shifted left by n, @spill the bits that left them. Those
- * of the lower half go to the upper one, those of the upper one come back at the bottom times 0x87. */
-VEC_FN VEC fold(VEC shifted, VEC spill)
+/* Lane i of @v times its power of x, given in @powers (both halves of a lane), below x^64: products of the halves
+ * instead of shifts, for those are done by the port that AES needs. */
+VEC_FN VEC mul_powers(VEC v, VEC powers)
 {
-    VEC carry = _mm512_clmulepi64_epi128(spill, _mm512_set1_epi64(0x87), 0x01);
+    VEC low = _mm512_clmulepi64_epi128(v, powers, 0x00), high = _mm512_clmulepi64_epi128(v, powers, 0x01);
+    VEC carry = _mm512_clmulepi64_epi128(high, _mm512_set1_epi64(0x87), 0x01); /* what leaves at the top comes back */
 
-    return _mm512_xor_si512(_mm512_xor_si512(shifted, _mm512_bslli_epi128(spill, 8)), carry);
+    return _mm512_xor_si512(_mm512_xor_si512(low, _mm512_bslli_epi128(high, 8)), carry);
 }
 
 /* v * x^(8n): a shift by n whole bytes. */
@@ -91,10 +111,8 @@ VEC_FN void vec_first_tweaks(VEC *t, const uint8_t *first)
 {
     VEC all = vec_broadcast(first);
 
-    /* Lane i times x^i; a shift by 64 gives zero. */
-    t[0] = fold(_mm512_sllv_epi64(all, _mm512_set_epi64(3, 3, 2, 2, 1, 1, 0, 0)),
-                _mm512_srlv_epi64(all, _mm512_set_epi64(61, 61, 62, 62, 63, 63, 64, 64)));
-    t[1] = fold(_mm512_slli_epi64(t[0], 4), _mm512_srli_epi64(t[0], 60));
+    t[0] = mul_powers(all, _mm512_set_epi64(8, 8, 4, 4, 2, 2, 1, 1));
+    t[1] = mul_powers(all, _mm512_set_epi64(128, 128, 64, 64, 32, 32, 16, 16));
     t[2] = MUL_X_BYTES(t[0], 1);
     t[3] = MUL_X_BYTES(t[1], 1);
     t[4] = MUL_X_BYTES(t[0], 2);

@@ -4,11 +4,20 @@
 
 #include "util/endian.h"
 
+/* One store for both halves: a cipher row that reads the IV at once gets it from the store, instead of waiting until
+ * two stores have reached the cache. */
+static void store_iv(uint8_t *iv, uint64_t number)
+{
+    typedef uint64_t Halves __attribute__((vector_size(CIPHER_IV_BYTES)));
+    Halves halves = {htole64(number), 0};
+
+    memcpy(iv, &halves, sizeof(halves));
+}
+
 static int plain64_fill(void *state, uint64_t first, unsigned step, size_t count, uint8_t *ivs)
 {
     for (size_t i = 0; i < count; i++) {
-        store_le64(ivs + i * CIPHER_IV_BYTES, first + i * step);
-        store_le64(ivs + i * CIPHER_IV_BYTES + 8, 0);
+        store_iv(ivs + i * CIPHER_IV_BYTES, first + i * step);
     }
     return 0;
 }
@@ -16,8 +25,7 @@ static int plain64_fill(void *state, uint64_t first, unsigned step, size_t count
 static int plain_fill(void *state, uint64_t first, unsigned step, size_t count, uint8_t *ivs)
 {
     for (size_t i = 0; i < count; i++) {
-        store_le64(ivs + i * CIPHER_IV_BYTES, (uint32_t)(first + i * step));
-        store_le64(ivs + i * CIPHER_IV_BYTES + 8, 0);
+        store_iv(ivs + i * CIPHER_IV_BYTES, (uint32_t)(first + i * step));
     }
     return 0;
 }

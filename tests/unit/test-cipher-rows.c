@@ -31,6 +31,9 @@ static Run random_run(GRand *r, CipherAlg alg, CipherMode mode)
     fill_random(r, run.key, sizeof(run.key));
     fill_random(r, run.ivs, sizeof(run.ivs));
     run.sector_bytes = sizes[g_rand_int_range(r, 0, G_N_ELEMENTS(sizes))];
+    if (g_rand_boolean(r)) {
+        run.sector_bytes = 16 * g_rand_int_range(r, 1, 4096 / 16 + 1);
+    }
     run.count = 1 + g_rand_int_range(r, 0, MIN(MAX_SECTORS, MAX_BYTES / run.sector_bytes));
     if (g_rand_boolean(r)) {
         run.count = 1 + run.count % 9; /* short runs matter as much */
