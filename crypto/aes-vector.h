@@ -3,9 +3,9 @@
  * otherwise.
  *
  * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one), VEC_FN and VEC_ENTRY (its target
- * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_apart (the first n lanes,
- * by loads of 16 bytes), vec_store_part (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor, vec_aesenc,
- * vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b),
+ * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_apart (the first n
+ * lanes, by loads of 16 bytes), vec_store_part (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor,
+ * vec_aesenc, vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b),
  * vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
  *
  * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
@@ -84,9 +84,9 @@ VEC_FN VEC decrypt_one(const AesKeys *keys, VEC x)
 #define LOAD_APART(i) x[i] = vec_load_apart(in + (i) * VEC_BYTES, VEC_LANES);
 #define STORE(i)      vec_store(out + (i) * VEC_BYTES, x[i]);
 
-/* @blocks independent blocks, in place or disjoint. @apart: they have just been stored one by one. The CPU forwards a store
- * to a load only if the load is within that store; one that spans several waits until all of them are in the cache, and
- * with it the next run of sectors for the end of the last. */
+/* @blocks independent blocks, in place or disjoint. @apart: they have just been stored one by one. The CPU forwards a
+ * store to a load only if the load is within that store; one that spans several waits until all of them are in the
+ * cache, and with it the next run of sectors for the end of the last. */
 VEC_FN void ecb_blocks(const AesKeys *keys, bool encrypt, bool apart, const uint8_t *in, uint8_t *out, size_t blocks)
 {
     VEC x[GROUP];
@@ -152,9 +152,9 @@ VEC_FN void xts_group(const AesKeys *keys, bool encrypt, const VEC t[static GROU
 #define LOAD_TWEAK(i)  t[i] = ring[cur][i];
 #define STORE_TWEAK(i) ring[!cur][i] = t[i];
 
-/* Sectors of whole groups. The tweaks of a group are made while the group before it is in the AES unit: they are a chain
- * of multiplications that has to be over before a group can begin, too long for the CPU to look past. So they go through
- * memory, two groups of them in turn. */
+/* Sectors of whole groups. The tweaks of a group are made while the group before it is in the AES unit: they are a
+ * chain of multiplications that has to be over before a group can begin, too long for the CPU to look past. So they go
+ * through memory, two groups of them in turn. */
 VEC_FN void xts_groups(const AesKeys *keys, bool encrypt, const uint8_t *tweaks, size_t sector_groups, size_t count,
                        const uint8_t *in, uint8_t *out)
 {
