@@ -29,11 +29,17 @@ static int64_t coroutine_fn take_run(Qcow2State *s, uint64_t first, uint64_t cou
     return ret < 0 ? ret : (int64_t)host_off;
 }
 
-/* Make the blocks of a run; as qcow2_refblock_ensure_locked(). */
+/* Make the blocks of a run; as qcow2_refblock_ensure_locked(). A table that has to grow for it is put behind the run,
+ * with room for the blocks that push the run back: put at its own old end, it would cut the run, and a long run would
+ * find no place before the table is large. */
 static int coroutine_fn ensure_blocks(Qcow2State *s, uint64_t first, uint64_t count)
 {
     uint64_t last_idx = (first + count - 1) >> s->geo.refblock_bits;
 
+    if (last_idx >= s->refs.entries && !s->refs.failed) {
+        int ret = qcow2_reftable_grow_locked(s, first + count + (count >> (s->geo.refblock_bits - 1)) + 1);
+        return ret < 0 ? ret : 1;
+    }
     for (uint64_t idx = first >> s->geo.refblock_bits; idx <= last_idx; idx++) {
         int ret = qcow2_refblock_ensure_locked(s, MAX(first, idx << s->geo.refblock_bits));
         if (ret != 0) {

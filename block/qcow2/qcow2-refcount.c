@@ -167,7 +167,7 @@ int coroutine_fn qcow2_refblock_ensure_locked(Qcow2State *s, uint64_t cluster)
         return s->refs.failed;
     }
     if (table_idx >= s->refs.entries) {
-        int ret = qcow2_reftable_grow_locked(s, cluster);
+        int ret = qcow2_reftable_grow_locked(s, cluster + 1);
         return ret < 0 ? ret : 1;
     }
     if ((s->refs.table[table_idx] & QCOW2_REFTABLE_OFF_MASK) != 0) {

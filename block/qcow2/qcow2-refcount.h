@@ -23,8 +23,10 @@ int coroutine_fn qcow2_refcount_add_locked(Qcow2State *s, uint64_t first, uint64
 int coroutine_fn qcow2_refcount_find_free_locked(Qcow2State *s, uint64_t from, uint64_t max, uint64_t *first,
                                                  uint64_t *count);
 
-/* Replace the table by a bigger one that covers @cluster (invariant I5). For qcow2_refblock_ensure_locked(). 0 or -errno. */
-int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t cluster);
+/* Replace the table by a bigger one that covers the clusters before @end_cluster, and lies behind them (invariant I5). The
+ * old table's reach ended before. 0 or -errno. */
+int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t end_cluster);
+
 /* Write the changed table entries (no sync). The blocks they name are stable (I3). */
 int coroutine_fn qcow2_reftable_write_dirty_locked(Qcow2State *s);
 

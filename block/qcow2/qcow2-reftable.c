@@ -95,21 +95,20 @@ typedef struct Growth {
     uint64_t first, blocks, table_clusters, entries;
 } Growth;
 
-/* Sizes of a table that covers itself and @cluster, with half as much again to grow into. */
-static int plan_growth(const Qcow2State *s, uint64_t cluster, Growth *g)
+/* Place and sizes of a table that covers itself and all before it, with half as much again to grow into. */
+static int plan_growth(const Qcow2State *s, uint64_t end_cluster, Growth *g)
 {
     unsigned bits = s->geo.refblock_bits;
     uint64_t entries_per_cluster = s->geo.cluster_bytes / sizeof(uint64_t);
     uint64_t max_clusters = MAX(1, QCOW2_MAX_REFTABLE_BYTES >> s->geo.cluster_bits), need, before;
 
-    g->first = s->refs.entries << bits;
+    g->first = MAX(s->refs.entries << bits, end_cluster);
     g->blocks = g->table_clusters = 1;
     do {
         before = g->blocks + g->table_clusters;
-        uint64_t end = MAX(g->first + before, cluster + 1);
-        need = (end >> bits) + ((end & ((UINT64_C(1) << bits) - 1)) != 0);
+        need = ((g->first + before - 1) >> bits) + 1;
         g->table_clusters = MIN(div_round_up(need + need / 2, entries_per_cluster), max_clusters);
-        g->blocks = ((g->blocks + g->table_clusters - 1) >> bits) + 1;
+        g->blocks = ((g->first + g->blocks + g->table_clusters - 1) >> bits) - (g->first >> bits) + 1;
     } while (g->blocks + g->table_clusters > before);
     g->entries = g->table_clusters * entries_per_cluster;
     return need <= g->entries && (g->first + before) << s->geo.cluster_bits < (uint64_t)QCOW2_MAX_HOST_OFF ? 0 : -EFBIG;
@@ -118,21 +117,22 @@ static int plan_growth(const Qcow2State *s, uint64_t cluster, Growth *g)
 /* Put blocks for the area itself into the cache; their table entries into @table. */
 static int coroutine_fn make_blocks(Qcow2State *s, const Growth *g, uint64_t *table)
 {
-    uint64_t counts = UINT64_C(1) << s->geo.refblock_bits, used = g->blocks + g->table_clusters;
+    unsigned bits = s->geo.refblock_bits;
+    uint64_t end = g->first + g->blocks + g->table_clusters;
 
     for (uint64_t i = 0; i < g->blocks; i++) {
-        uint64_t off = (g->first + i) << s->geo.cluster_bits;
+        uint64_t off = (g->first + i) << s->geo.cluster_bits, idx = (g->first >> bits) + i;
         void *block;
         int ret = qcow2_cache_get_new(s->refblocks, off, &block);
         if (ret < 0) {
             return ret;
         }
-        for (uint64_t k = 0; k < counts && i * counts + k < used; k++) {
-            qcow2_refcount_set(block, s->geo.refcount_order, k, 1);
+        for (uint64_t c = MAX(g->first, idx << bits); c < MIN(end, (idx + 1) << bits); c++) {
+            qcow2_refcount_set(block, s->geo.refcount_order, c - (idx << bits), 1);
         }
         qcow2_cache_mark_dirty(s->refblocks, block);
         qcow2_cache_put(s->refblocks, &block);
-        table[s->refs.entries + i] = off;
+        table[idx] = off;
     }
     return 0;
 }
@@ -170,11 +170,11 @@ static int coroutine_fn write_growth(Qcow2State *s, const Growth *g, const uint6
     return ret;
 }
 
-int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t cluster)
+int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t end_cluster)
 {
     Qcow2Refcounts *r = &s->refs;
     Growth g;
-    int ret = plan_growth(s, cluster, &g);
+    int ret = plan_growth(s, end_cluster, &g);
 
     if (ret < 0) {
         return ret;
@@ -202,7 +202,7 @@ int coroutine_fn qcow2_reftable_grow_locked(Qcow2State *s, uint64_t cluster)
     qcow2_cache_lock(s->l2);
     g_free(r->table);
     r->table = g_steal_pointer(&table);
-    r->used_entries = r->entries + g.blocks;
+    r->used_entries = (g.first >> s->geo.refblock_bits) + g.blocks;
     r->entries = g.entries;
     r->host_off = s->header.reftable_off = table_off;
     s->header.reftable_clusters = g.table_clusters;

@@ -66,6 +66,20 @@ START_CO_TEST(every_cluster_size_and_refcount_width_makes_a_clean_image)
     }
 }
 
+/* The L1 table of 32 MiB needs a refcount table that grows for it; growing must not push it further and further back.
+ */
+START_CO_TEST(a_table_longer_than_the_refcounts_reach_wastes_no_room)
+{
+    create_image(image, "size=128G,cluster_size=512");
+    ck_assert_int_lt(file_bytes(image), 33 * MIB);
+    ck_assert_uint_eq(count_problems(image), 0);
+    BlockNode *node = open_image(image, NULL, BLOCK_OPEN_RDWR);
+    fill(node, 0, MIB, 0x11);
+    close_image(node);
+    ck_assert_int_lt(file_bytes(image), 34 * MIB + MIB / 8);
+    ck_assert_uint_eq(count_problems(image), 0);
+}
+
 START_CO_TEST(preallocated_images_are_mapped_clean_and_zero)
 {
     static const char *const modes[] = {"metadata", "falloc", "full"};
@@ -195,6 +209,7 @@ int main(void)
     tcase_add_test(tc, the_first_write_goes_behind_the_l1_table);
     tcase_add_test(tc, sizes_are_rounded_up_to_sectors);
     tcase_add_test(tc, every_cluster_size_and_refcount_width_makes_a_clean_image);
+    tcase_add_test(tc, a_table_longer_than_the_refcounts_reach_wastes_no_room);
     tcase_add_test(tc, preallocated_images_are_mapped_clean_and_zero);
     tcase_add_test(tc, encrypted_preallocation_reads_as_zeros);
     tcase_add_test(tc, the_luks_area_lies_behind_the_l1_table);
