@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A lock is handed over: who releases it names the next holder, so a waiter that runs again has it already, and nobody
- * overtakes the queue. A waiter record dies as soon as its coroutine is woken; read what is needed of it before. */
+/* A CoRwlock is handed over: who releases it names the next holders, so a waiter that runs again has it already, and
+ * nobody overtakes the queue. A CoMutex is left free instead, and its first waiter told to try again: that one's loop
+ * may be in the middle of a long copy, and whoever runs meanwhile need not wait for it. Handing over would make every
+ * loop wait for the slowest (a lock convoy). A waiter that was overtaken MUTEX_MAX_OVERTAKEN times is handed the lock.
+ * A waiter record dies as soon as its coroutine is woken, unless it is a mutex's, which looks at it once more; read
+ * what is needed of it before. */
 #include "util/co-lock.h"
+
+#define MUTEX_MAX_OVERTAKEN 8
+#define MUTEX_SPINS         40 /* some microseconds: holders that do not yield need less */
 
 typedef enum WaiterKind { WAIT_PLAIN, WAIT_READER, WAIT_WRITER } WaiterKind;
 
@@ -9,6 +16,8 @@ struct CoWaiter {
     CoWaiter *next;
     Coroutine *co;
     WaiterKind kind;
+    unsigned overtaken; /* mutex: so often it was woken and found the lock taken */
+    bool granted;       /* mutex: handed over */
 };
 
 static void list_append(CoWaitList *l, CoWaiter *w)
@@ -20,6 +29,15 @@ static void list_append(CoWaitList *l, CoWaiter *w)
         l->head = w;
     }
     l->tail = w;
+}
+
+static void list_prepend(CoWaitList *l, CoWaiter *w)
+{
+    w->next = l->head;
+    l->head = w;
+    if (!l->tail) {
+        l->tail = w;
+    }
 }
 
 static CoWaiter *list_pop(CoWaitList *l)
@@ -49,37 +67,82 @@ void co_mutex_destroy(CoMutex *m)
     pthread_mutex_destroy(&m->guard);
 }
 
+/* Its address stands for this thread. */
+static _Thread_local char this_thread;
+
+/* Guard held. */
+static bool mutex_take(CoMutex *m, Coroutine *self)
+{
+    if (m->holder) {
+        return false;
+    }
+    __atomic_store_n(&m->holder, self, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->holder_thread, &this_thread, __ATOMIC_RELAXED);
+    return true;
+}
+
+static void cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* The holder runs on another thread, and most often is done before we could go to sleep. */
+static void mutex_spin(const CoMutex *m)
+{
+    for (unsigned i = 0; i < MUTEX_SPINS && __atomic_load_n(&m->holder, __ATOMIC_RELAXED) &&
+                         __atomic_load_n(&m->holder_thread, __ATOMIC_RELAXED) != &this_thread;
+         i++) {
+        cpu_relax();
+    }
+}
+
 void coroutine_fn co_mutex_lock(CoMutex *m)
 {
     CoWaiter w = {.co = coroutine_self()};
 
     g_assert(w.co);
+    mutex_spin(m);
     pthread_mutex_lock(&m->guard);
     g_assert(m->holder != w.co);
-    if (!m->holder) {
-        m->holder = w.co;
+    while (!mutex_take(m, w.co)) {
+        if (w.overtaken == 0) {
+            list_append(&m->waiters, &w);
+        } else {
+            list_prepend(&m->waiters, &w);
+        }
         pthread_mutex_unlock(&m->guard);
-        return;
+        coroutine_yield();
+        pthread_mutex_lock(&m->guard);
+        if (w.granted) {
+            __atomic_store_n(&m->holder_thread, &this_thread, __ATOMIC_RELAXED);
+            break;
+        }
+        w.overtaken++;
     }
-    list_append(&m->waiters, &w);
     pthread_mutex_unlock(&m->guard);
-    coroutine_yield();
 }
 
 void coroutine_fn co_mutex_unlock(CoMutex *m)
 {
+    Coroutine *first = NULL;
     Coroutine *next = NULL;
 
     pthread_mutex_lock(&m->guard);
     g_assert(m->holder == coroutine_self());
     CoWaiter *w = list_pop(&m->waiters);
     if (w) {
-        next = w->co;
+        first = w->co;
+        w->granted = w->overtaken >= MUTEX_MAX_OVERTAKEN;
+        next = w->granted ? first : NULL;
     }
-    m->holder = next;
+    __atomic_store_n(&m->holder, next, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&m->guard);
-    if (next) {
-        coroutine_wake(next);
+    if (first) {
+        coroutine_wake(first);
     }
 }
 

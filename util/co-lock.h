@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Coroutine locks that work across event loops: a waiter is woken on its own loop, in FIFO order.
+/* Coroutine locks that work across event loops: a waiter is woken on its own loop, in FIFO order. Who takes a
+ * CoMutex while its first waiter is still being woken goes first, a bounded number of times.
  *
  * All operations that may wait are for coroutines. Locks are embedded and need _init/_destroy. A lock is released by the
  * coroutine that took it (asserted). None may be taken by a worker. */
@@ -18,7 +19,8 @@ typedef struct CoWaitList { CoWaiter *head, *tail; } CoWaitList;
 /* Mutual exclusion that knows its holder. */
 typedef struct CoMutex {
     pthread_mutex_t guard; /* short; guards the rest */
-    Coroutine *holder;
+    Coroutine *holder;         /* written under guard; lockers look at it without, as a hint */
+    const void *holder_thread; /* likewise: stands for the thread that took it */
     CoWaitList waiters;
 } CoMutex;
 

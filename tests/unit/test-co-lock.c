@@ -115,7 +115,7 @@ static void arrivals_in_order(void *opaque)
     }
     ck_assert_int_eq(a.order->len, 0);
     co_mutex_unlock(&a.mutex);
-    ck_assert(!co_mutex_is_held(&a.mutex)); /* handed over, not up for grabs */
+    ck_assert(!co_mutex_is_held(&a.mutex));
     ck_assert_int_eq(co_tasks_wait(&tasks), 0);
     ck_assert_int_eq(a.order->len, 50);
     for (int i = 0; i < 50; i++) {
@@ -125,9 +125,54 @@ static void arrivals_in_order(void *opaque)
     g_array_free(a.order, TRUE);
 }
 
-START_TEST(mutex_is_handed_over_in_order_of_arrival)
+START_TEST(mutex_waiters_come_in_order_of_arrival)
 {
     run_on_fresh_loop(arrivals_in_order, NULL);
+}
+END_TEST
+
+typedef struct Greedy {
+    CoMutex mutex;
+    int turns;
+    bool waiter_had_it;
+} Greedy;
+
+static int waits_once(void *opaque)
+{
+    Greedy *g = opaque;
+
+    CO_MUTEX_GUARD(&g->mutex);
+    g->waiter_had_it = true;
+    return 0;
+}
+
+/* Takes the lock again whenever it has given it back, before the waiter that was woken can run. */
+static void takes_again_and_again(void *opaque)
+{
+    Greedy g = {0};
+    CoTasks tasks;
+
+    co_mutex_init(&g.mutex);
+    co_tasks_init(&tasks, 1);
+    co_mutex_lock(&g.mutex);
+    co_tasks_start(&tasks, waits_once, &g);
+    while (!g.waiter_had_it && g.turns < 1000) {
+        co_mutex_unlock(&g.mutex);
+        co_mutex_lock(&g.mutex);
+        g.turns++;
+        coroutine_reschedule();
+    }
+    co_mutex_unlock(&g.mutex);
+    ck_assert_int_eq(co_tasks_wait(&tasks), 0);
+    co_mutex_destroy(&g.mutex);
+    ck_assert(g.waiter_had_it);
+    ck_assert_int_gt(g.turns, 1);  /* who runs need not wait for who sleeps */
+    ck_assert_int_lt(g.turns, 20); /* but not for ever */
+}
+
+START_TEST(mutex_overtaking_is_bounded)
+{
+    run_on_fresh_loop(takes_again_and_again, NULL);
 }
 END_TEST
 
@@ -317,7 +362,8 @@ static Suite *co_lock_suite(void)
 
     tcase_set_timeout(tc, 30);
     tcase_add_test(tc, mutex_excludes_coroutines_of_four_loops);
-    tcase_add_test(tc, mutex_is_handed_over_in_order_of_arrival);
+    tcase_add_test(tc, mutex_waiters_come_in_order_of_arrival);
+    tcase_add_test(tc, mutex_overtaking_is_bounded);
     tcase_add_test(tc, rwlock_has_many_readers_or_one_writer);
     tcase_add_test(tc, waiting_writer_holds_back_new_readers);
     tcase_add_test(tc, queue_loses_no_wake_between_four_loops);
