@@ -20,6 +20,8 @@ typedef struct FileState {
 
     /* atomic: what the file system turned out not to support */
     _Atomic bool no_punch, no_zero_range, no_fallocate;
+    /* atomic: a write under O_DIRECT ended past the length of the node: padding may lie behind it */
+    _Atomic bool padded_end;
     /* atomic: errno of the first failed sync. The kernel drops the pages and the next sync would succeed. */
     _Atomic int sync_error;
 } FileState;

@@ -107,6 +107,11 @@ int coroutine_fn file_posix_co_read(BlockNode *node, const BlockRw *rw)
 
 int coroutine_fn file_posix_co_write(BlockNode *node, const BlockRw *rw)
 {
+    FileState *s = node->state;
+
+    if (s->direct && rw->offset + rw->bytes > node->total_bytes) {
+        s->padded_end = true;
+    }
     return read_or_write(node, rw, true);
 }
 

@@ -209,13 +209,30 @@ static bool coroutine_fn file_co_set_perms(BlockNode *node, GError **errp)
     return file_lock_set(s->fd, s->locking, &s->locks, node->perms, unshared, node->exact_path, errp);
 }
 
+/* The file ends where the node does: what O_DIRECT had to write behind it, to the end of an aligned block, is cut off.
+ */
+static int cut_padding(const BlockNode *node)
+{
+    const FileState *s = node->state;
+    int64_t padding = s->padded_end && s->kind == FILE_REGULAR ? file_posix_length(s) - node->total_bytes : 0;
+
+    if (padding <= 0 || padding >= node->limits.request_align) {
+        return 0;
+    }
+    return ftruncate(s->fd, node->total_bytes) < 0 ? -errno : 0;
+}
+
 static int coroutine_fn file_co_close(BlockNode *node)
 {
     FileState *s = node->state;
+    int ret = cut_padding(node);
 
     /* Not left to close(): an engine may still hold the open file for a moment, and the next tool is waiting. */
     file_lock_drop(s->fd, s->locking);
-    return close(s->fd) < 0 && errno != EINTR ? -errno : 0;
+    if (close(s->fd) < 0 && errno != EINTR && ret == 0) {
+        ret = -errno;
+    }
+    return ret;
 }
 
 static int64_t coroutine_fn file_co_allocated_bytes(BlockNode *node)
