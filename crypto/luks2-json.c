@@ -19,14 +19,57 @@ char *luks2_json_printable(const char *text)
 
 /* ---- the text -------------------------------------------------------------------------------------------------- */
 
-/* The end of the string that begins with the quote at @p, or NULL. */
-static const char *skip_string(const char *p)
+/* The number in the four hexadecimal digits at @p; 0 if there are not as many, or if it is that of NUL. */
+static unsigned escaped_unit(const char *p)
+{
+    unsigned unit = 0;
+
+    for (int i = 0; i < 4; i++) {
+        if (!g_ascii_isxdigit(p[i])) {
+            return 0;
+        }
+        unit = unit << 4 | g_ascii_xdigit_value(p[i]);
+    }
+    return unit;
+}
+
+/* The last character of the escape that begins with the backslash at @p; NULL if it is none of JSON or not a
+ * character. */
+static const char *skip_escape(const char *p)
+{
+    unsigned unit;
+
+    p++;
+    if (*p != 'u') {
+        return *p && strchr("\"\\/bfnrt", *p) ? p : NULL;
+    }
+    unit = escaped_unit(p + 1);
+    if (unit == 0 || (unit >= 0xdc00 && unit <= 0xdfff)) {
+        return NULL;
+    }
+    p += 4;
+    if (unit < 0xd800 || unit > 0xdbff) {
+        return p;
+    }
+    /* The first of a pair. */
+    if (p[1] != '\\' || p[2] != 'u') {
+        return NULL;
+    }
+    unit = escaped_unit(p + 3);
+    return unit >= 0xdc00 && unit <= 0xdfff ? p + 6 : NULL;
+}
+
+/* The end of the string that begins with the quote at @p; NULL, with @what is wrong with it. The parser takes escapes
+ * that JSON has not, octal ones among them, and makes bytes of them that are no UTF-8. */
+static const char *skip_string(const char *p, const char **what)
 {
     for (p++; *p != '"'; p++) {
         if ((unsigned char)*p < ' ') { /* the end of the text as well */
+            *what = "a string does not end";
             return NULL;
         }
-        if (*p == '\\' && *++p == '\0') {
+        if (*p == '\\' && !(p = skip_escape(p))) {
+            *what = "a string with a bad escape";
             return NULL;
         }
     }
@@ -44,14 +87,14 @@ static bool fail_text(GError **errp, const char *text, const char *p, const char
 static bool check_bounds(const char *text, GError **errp)
 {
     unsigned depth = 0, values = 0;
-    const char *end;
+    const char *end, *what;
 
     for (const char *p = text; *p; p++) {
         switch (*p) {
         case '"':
-            end = skip_string(p);
+            end = skip_string(p, &what);
             if (!end) {
-                return fail_text(errp, text, p, "a string does not end");
+                return fail_text(errp, text, p, what);
             }
             p = end;
             break;
@@ -111,7 +154,18 @@ JsonNode *luks2_json_parse(const char *text, GError **errp)
 
 char *luks2_json_text(JsonNode *root)
 {
-    return json_to_string(root, false);
+    g_autofree char *text = json_to_string(root, false);
+    GString *s = g_string_sized_new(strlen(text) + 1);
+
+    /* Compact text has control characters in strings only, and there JSON has none. The generator forgets 0x1f. */
+    for (const char *p = text; *p; p++) {
+        if ((unsigned char)*p < ' ') {
+            g_string_append_printf(s, "\\u%04x", (unsigned)*p);
+        } else {
+            g_string_append_c(s, *p);
+        }
+    }
+    return g_string_free(s, FALSE);
 }
 
 /* ---- values ---------------------------------------------------------------------------------------------------- */

@@ -62,6 +62,13 @@ static const Bad bad_texts[] = {
     {"true", "truf", ": "},
     {"'jwe'", "'jw\n'", ": a string does not end at byte 703"},
     {"'jwe'", "'jw\xff'", ": invalid UTF-8 at byte 706"},
+    {"'jwe'", "'jw\\256'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\u12x4'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\u0000'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\udc00'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\ud83d'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\ud83d\\u0041'", ": a string with a bad escape at byte 703"},
+    {"'jwe'", "'jw\\", ": a string with a bad escape at byte 703"},
     {"null", "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", ": nested too deeply at byte 749"},
     /* sections */
     {"'keyslots':{", "'keyslot':{", ": keyslots is missing"},
@@ -343,6 +350,22 @@ START_TEST(edits_keep_what_they_do_not_know)
 }
 END_TEST
 
+START_TEST(escapes_of_json_survive_an_edit)
+{
+    Luks2Header h = luks2_test_header();
+    GError *err = NULL;
+    g_autoptr(Luks2Meta) m = parse_edited("'jwe'", "'\\ud83d\\ude00\\u00e9\\n\\/\\\\\\u001f\\u0001'", &err);
+    g_autofree char *text = NULL;
+
+    ck_assert_ptr_null(err);
+    text = luks2_meta_text(m);
+    g_autoptr(Luks2Meta) again = luks2_meta_parse(text, &h, &err);
+    ck_assert_ptr_null(err);
+    ck_assert_ptr_nonnull(again);
+    ck_assert_msg(strstr(text, "\xf0\x9f\x98\x80\xc3\xa9\\n/\\\\\\u001f\\u0001"), "%s", text);
+}
+END_TEST
+
 START_TEST(cipher_texts_go_both_ways)
 {
     static const struct {
@@ -392,6 +415,7 @@ int main(void)
     tcase_add_test(t, a_mandatory_requirement_is_refused_by_name);
     tcase_add_test(t, a_flood_of_values_is_refused_before_it_is_parsed);
     tcase_add_test(t, edits_keep_what_they_do_not_know);
+    tcase_add_test(t, escapes_of_json_survive_an_edit);
     tcase_add_test(t, cipher_texts_go_both_ways);
     tcase_add_test(t, numbers_are_parsed_strictly);
     suite_add_tcase(s, t);
