@@ -13,6 +13,7 @@ static const SectorCipherSpec legacy_spec = {
 /* The first 16 bytes of the password, or all of it and zeros. */
 static bool take_key(CryptoBlock *b, OptDict *options, const char *prefix, GError **errp)
 {
+    MEM_WIPE_STACK_GUARD();
     g_autoptr(SecBuf) password = crypto_block_take_secret(options, prefix, errp);
     g_autoptr(SecBuf) key = NULL;
 

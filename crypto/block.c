@@ -59,6 +59,8 @@ bool crypto_block_measure(CryptoFormat format, const OptDict *options, const cha
 
 void crypto_block_free(CryptoBlock *b)
 {
+    MEM_WIPE_STACK_GUARD();
+
     if (b) {
         cipher_slots_free(b->slots);
         if (b->state) {
@@ -122,6 +124,7 @@ static int run_borrowed(CryptoBlock *b, RunFunc *func, uint64_t offset, const ui
         return -ENOMEM;
     }
     ret = func(sc, b->first_iv + offset / SECTOR_CIPHER_IV_UNIT, in, out, bytes);
+    mem_wipe_registers(); /* of round keys, and of a key that met zeros */
     cipher_slots_put(b->slots, sc);
     return ret;
 }

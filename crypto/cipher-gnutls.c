@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The gnutls row: AES in cbc and xts with whatever CPU help the library has. It takes one IV for each call, so a run
- * costs two library calls a sector. Its ECB would need a fresh IV per block; the nettle row does that better. */
+ * costs two library calls a sector. Its key schedules lie in memory of its own, wiped when freed, but neither locked
+ * nor out of core dumps. Its ECB would need a fresh IV per block; the nettle row does that better. */
 #include "crypto/cipher-int.h"
 
 #include <errno.h>

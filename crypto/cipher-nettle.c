@@ -34,6 +34,7 @@ typedef union BlockCtx {
 typedef struct NettleCtx {
     const struct nettle_cipher *ops;
     CipherMode mode;
+    SecBuf *memory;           /* that it lies in: a key schedule is as good as the key */
     BlockCtx enc, dec, tweak; /* tweak: xts only */
 } NettleCtx;
 
@@ -44,8 +45,10 @@ static bool nettle_row_supports(CipherAlg alg, CipherMode mode)
 
 static void *nettle_row_ctx_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len, GError **errp)
 {
-    NettleCtx *ctx = g_new0(NettleCtx, 1);
+    SecBuf *memory = secbuf_new(sizeof(NettleCtx));
+    NettleCtx *ctx = (NettleCtx *)secbuf_data(memory);
 
+    ctx->memory = memory;
     ctx->ops = nettle_ops[alg];
     ctx->mode = mode;
     g_assert(ctx->ops->context_size <= sizeof(BlockCtx));
@@ -59,8 +62,7 @@ static void *nettle_row_ctx_new(CipherAlg alg, CipherMode mode, const uint8_t *k
 
 static void nettle_row_ctx_free(void *opaque)
 {
-    mem_wipe(opaque, sizeof(NettleCtx));
-    g_free(opaque);
+    secbuf_free(((NettleCtx *)opaque)->memory);
 }
 
 static int nettle_row_encrypt(void *opaque, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in,

@@ -2,10 +2,6 @@
 #include "crypto/cipher-vector.h"
 
 #include <immintrin.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "util/secbuf.h"
 
 #define AESNI __attribute__((target("aes,sse4.1")))
 
@@ -18,11 +14,12 @@ bool vector_supports(CipherAlg alg, CipherMode mode)
 
 void *vector_ctx_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len, GError **errp)
 {
-    VectorCtx *ctx = aligned_alloc(_Alignof(VectorCtx), sizeof(*ctx));
+    SecBuf *memory = secbuf_new(sizeof(VectorCtx));
+    VectorCtx *ctx = (VectorCtx *)secbuf_data(memory);
     size_t half = mode == CIPHER_XTS ? key_len / 2 : key_len;
 
-    g_assert(ctx); /* a few hundred bytes: as g_new() */
-    memset(ctx, 0, sizeof(*ctx));
+    G_STATIC_ASSERT(_Alignof(VectorCtx) <= SECBUF_ALIGN);
+    ctx->memory = memory;
     ctx->mode = mode;
     aes_keys_expand(&ctx->data, key, half);
     if (mode == CIPHER_XTS) {
@@ -33,8 +30,7 @@ void *vector_ctx_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t 
 
 void vector_ctx_free(void *opaque)
 {
-    mem_wipe(opaque, sizeof(VectorCtx));
-    free(opaque);
+    secbuf_free(((VectorCtx *)opaque)->memory);
 }
 
 /* Written out, so that array elements are registers whatever the compiler thinks of loops. */

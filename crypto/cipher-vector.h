@@ -6,11 +6,13 @@
 
 #include "crypto/aes-keys.h"
 #include "crypto/cipher-int.h"
+#include "util/secbuf.h"
 
 /* Read only once made. */
 typedef struct VectorCtx {
     AesKeys data, tweak; /* tweak: xts only */
     CipherMode mode;
+    SecBuf *memory; /* that it lies in: a key schedule is as good as the key */
 } VectorCtx;
 
 bool vector_supports(CipherAlg alg, CipherMode mode); /* aes in ecb, cbc, xts */

@@ -50,8 +50,9 @@ SHA_FN void state_words(State s, __m128i *w0, __m128i *w1)
 
 #define FOUR(i)                                                                                                        \
     SCHEDULE(w0, w1, w2, w3)                                                                                           \
-    ROUNDS(i, w0) SCHEDULE(w1, w2, w3, w0) ROUNDS((i) + 4, w1) SCHEDULE(w2, w3, w0, w1) ROUNDS((i) + 8, w2)            \
-        SCHEDULE(w3, w0, w1, w2) ROUNDS((i) + 12, w3)
+    ROUNDS(i, w0)                                                                                                      \
+    SCHEDULE(w1, w2, w3, w0) ROUNDS((i) + 4, w1) SCHEDULE(w2, w3, w0, w1) ROUNDS((i) + 8, w2) SCHEDULE(w3, w0, w1, w2) \
+        ROUNDS((i) + 12, w3)
 
 /* Compress a second block of 32 bytes (words @w0, @w1) and the padding of 96 bytes in all. */
 SHA_FN State compress_digest(State start, __m128i w0, __m128i w1)

@@ -16,16 +16,19 @@ enum { IPAD = 0x36, OPAD = 0x5c };
 struct HmacKey {
     const struct nettle_hash *ops;
     HashAlg alg;
-    HashCtx inner, outer; /* after the padded key's block */
+    HashCtx inner, outer; /* after the padded key's block: as good as the key */
+    SecBuf *memory;       /* that it lies in */
 };
 
 HmacKey *hmac_key_new(HashAlg alg, const void *key, size_t key_len)
 {
     MEM_WIPE_STACK_GUARD();
     const struct nettle_hash *ops = hash_ops(alg);
-    HmacKey *k = g_new0(HmacKey, 1);
+    SecBuf *memory = secbuf_new(sizeof(HmacKey));
+    HmacKey *k = (HmacKey *)secbuf_data(memory);
     uint8_t pad[HASH_MAX_BLOCK_BYTES] = {0};
 
+    k->memory = memory;
     k->ops = ops;
     k->alg = alg;
     if (key_len > ops->block_size) {
@@ -50,8 +53,7 @@ HmacKey *hmac_key_new(HashAlg alg, const void *key, size_t key_len)
 void hmac_key_free(HmacKey *k)
 {
     if (k) {
-        mem_wipe(k, sizeof(*k));
-        g_free(k);
+        secbuf_free(k->memory);
     }
 }
 

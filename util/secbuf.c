@@ -20,7 +20,7 @@
  * alone. */
 enum {
     POOL_PAGE_BYTES = 4096,
-    POOL_SLOT_MIN = 64,
+    POOL_SLOT_MIN = SECBUF_ALIGN,
     POOL_SLOT_MAX = 1024,
     POOL_CLASSES = 3, /* slots of 64, 256, 1024 bytes */
 };
@@ -229,7 +229,7 @@ void mem_wipe(void *p, size_t bytes)
 
 /* What the copy and hash functions leave in registers is put on the stack by whoever saves registers next: the dynamic
  * linker at the first call of a function, also on a new thread, which inherits them. */
-static void wipe_vector_registers(void)
+void mem_wipe_registers(void)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx512f")) {
@@ -267,7 +267,7 @@ __attribute__((noinline)) void mem_wipe_stack(void)
     uint8_t dead[DEEPEST];
 
     mem_wipe(dead, sizeof(dead));
-    wipe_vector_registers();
+    mem_wipe_registers();
 }
 
 void mem_wipe_stack_cleanup(char *unused)

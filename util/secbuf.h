@@ -11,6 +11,8 @@
 
 typedef struct SecBuf SecBuf;
 
+#define SECBUF_ALIGN 64 /* where its data begins, at least */
+
 /* A zeroed buffer of @bytes (0 allowed). Aborts only when the system has no memory for @bytes <= 1 MiB; NULL above that. */
 SecBuf *secbuf_new(size_t bytes);
 SecBuf *secbuf_new_copy(const void *data, size_t bytes);
@@ -27,7 +29,9 @@ void mem_wipe(void *p, size_t bytes);
 /* Overwrite what returned functions have left on the stack below the caller, and the vector registers: compilers keep
  * parts of secrets in both. Costs about a tenth of a microsecond. Context: any, with 16 KiB of stack left. */
 void mem_wipe_stack(void);
-/* The same when the scope ends; the first declaration of a scope that handles keys, so that it is done last. */
+/* The registers alone: what ends a run of a cipher whose scope is too small for the rest. Nanoseconds. Context: any. */
+void mem_wipe_registers(void);
+/* The same as mem_wipe_stack() when the scope ends; the first declaration of a scope that handles keys, so that it is done last. */
 #define MEM_WIPE_STACK_GUARD() \
     char wipe_stack_ __attribute__((cleanup(mem_wipe_stack_cleanup))) G_GNUC_UNUSED = 0
 void mem_wipe_stack_cleanup(char *unused);
