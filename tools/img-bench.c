@@ -5,7 +5,9 @@
  * the counters need no lock. */
 #include "tools/img-cmds.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,7 @@
 #include "util/aligned-buf.h"
 #include "util/co-lock.h"
 #include "util/event-loop.h"
+#include "util/loop-team.h"
 #include "util/units.h"
 
 enum { OPT_IMAGE_OPTS = CMDLINE_LONG, OPT_OBJECT, OPT_PATTERN, OPT_FLUSH_INTERVAL, OPT_NO_DRAIN };
@@ -140,53 +143,62 @@ static bool check_args(BenchArgs *a)
 typedef struct BenchRun {
     const BenchArgs *args;
     BlockNode *node;
-    int64_t image_bytes;
-    uint8_t *memory;    /* args->bytes for each worker */
-    int workers;        /* as many as were started got a part of the memory each */
-    int64_t offset;     /* of the next request */
-    int64_t to_start;   /* requests */
-    int in_flight;      /* requests */
-    int64_t unflushed;  /* requests since the last flush: started, or with no_drain ended */
-    bool flushing;      /* everybody waits for it */
-    int alive;          /* coroutines */
-    int ret;            /* the first error */
-    const char *failed; /* what it came from */
-    CoMutex queue_lock; /* only to wait with; there is one thread */
+    uint64_t image_bytes;
+    uint8_t *memory; /* args->bytes for each worker */
+    int64_t workers;
+    unsigned loops;
+
+    /* atomic */
+    _Atomic int64_t started; /* requests, and a worker's last attempt */
+    _Atomic int64_t seats;   /* parts of the memory given out */
+    _Atomic int ret;         /* the first error */
+
+    /* Only with flushes, where there is one loop. */
+    int64_t in_flight, unflushed; /* unflushed: requests started since the last flush, or with no_drain ended */
+    bool flushing, flush_failed;
+    CoMutex queue_lock; /* to wait with */
     CoQueue flushed;
-    Coroutine *waiter; /* for the end of all coroutines */
 } BenchRun;
 
-static void set_failed(BenchRun *r, const char *what, int ret)
+/* The part of a run on one loop. */
+typedef struct BenchLoop {
+    BenchRun *run;
+    int alive; /* coroutines */
+    Coroutine *waiter;
+} BenchLoop;
+
+static bool set_failed(BenchRun *r, int ret)
 {
-    if (ret < 0 && r->ret == 0) {
-        r->failed = what;
-        r->ret = ret;
-    }
+    int none = 0;
+
+    return ret < 0 && atomic_compare_exchange_strong(&r->ret, &none, ret);
 }
 
 static void coroutine_fn flush_image(BenchRun *r)
 {
-    set_failed(r, "flush request", block_co_flush(r->node));
+    if (set_failed(r, block_co_flush(r->node))) {
+        r->flush_failed = true;
+    }
 }
 
-static void end_coroutine(BenchRun *r)
+static void end_coroutine(BenchLoop *l)
 {
-    if (--r->alive == 0 && r->waiter) {
-        coroutine_wake(r->waiter);
+    if (--l->alive == 0 && l->waiter) {
+        coroutine_wake(l->waiter);
     }
 }
 
 static void coroutine_fn flush_entry(void *opaque)
 {
-    BenchRun *r = opaque;
+    BenchLoop *l = opaque;
 
-    flush_image(r);
-    end_coroutine(r);
+    flush_image(l->run);
+    end_coroutine(l);
 }
 
 static bool flush_is_due(const BenchRun *r)
 {
-    return r->args->flush_interval > 0 && r->unflushed >= r->args->flush_interval;
+    return r->unflushed >= r->args->flush_interval;
 }
 
 /* Wait until everything started has ended and is flushed; who comes last does that. */
@@ -204,43 +216,53 @@ static void coroutine_fn drain_and_flush(BenchRun *r)
     co_queue_wake_all(&r->flushed);
 }
 
+/* Request @i starts a step behind the one before it, from the start of the image again when that is past the end. */
+static uint64_t request_offset(const BenchRun *r, int64_t i)
+{
+    uint64_t offset = (uint64_t)r->args->offset + (uint64_t)i * (uint64_t)r->args->step; /* below 2^63 + 2^62 */
+
+    return i > 0 && offset >= r->image_bytes && r->image_bytes > 0 ? offset % r->image_bytes : offset;
+}
+
 /* False at the end of the run. */
 static bool coroutine_fn start_request(BenchRun *r, int64_t *offset)
 {
-    while (!r->args->no_drain && flush_is_due(r) && r->ret == 0) {
+    bool flushes = r->args->flush_interval > 0;
+
+    while (flushes && !r->args->no_drain && flush_is_due(r) && r->ret == 0) {
         drain_and_flush(r);
     }
-    if (r->ret < 0 || r->to_start == 0) {
+    if (r->ret < 0) {
         return false;
     }
-    *offset = r->offset;
-    /* Not past INT64_MAX: the offset is one of the image, or fails here and ends the run. */
-    if (!CHECKED_ADD(r->offset, r->args->step, &r->offset)) {
-        r->offset = INT64_MAX;
+    int64_t i = atomic_fetch_add_explicit(&r->started, 1, memory_order_relaxed);
+    if (i >= r->args->count) {
+        return false;
     }
-    if (r->offset >= r->image_bytes && r->image_bytes > 0) {
-        r->offset %= r->image_bytes;
+    *offset = (int64_t)request_offset(r, i);
+    if (flushes) {
+        r->in_flight++;
+        r->unflushed += !r->args->no_drain;
     }
-    r->to_start--;
-    r->in_flight++;
-    r->unflushed += !r->args->no_drain;
     return true;
 }
 
-static void coroutine_fn end_request(BenchRun *r, int ret)
+static void coroutine_fn end_request(BenchLoop *l, int ret)
 {
-    set_failed(r, "request", ret);
-    r->in_flight--;
-    if (!r->args->no_drain) {
+    BenchRun *r = l->run;
+
+    set_failed(r, ret);
+    if (r->args->flush_interval == 0) {
         return;
     }
-    r->unflushed++;
-    if (flush_is_due(r)) {
-        Coroutine *co = coroutine_try_new(flush_entry, r);
+    r->in_flight--;
+    r->unflushed += r->args->no_drain;
+    if (r->args->no_drain && flush_is_due(r)) {
+        Coroutine *co = coroutine_try_new(flush_entry, l);
 
         r->unflushed = 0;
         if (co) {
-            r->alive++;
+            l->alive++;
             coroutine_enter(co);
         } else {
             flush_image(r);
@@ -250,47 +272,57 @@ static void coroutine_fn end_request(BenchRun *r, int ret)
 
 static void coroutine_fn worker_entry(void *opaque)
 {
-    BenchRun *r = opaque;
+    BenchLoop *l = opaque;
+    BenchRun *r = l->run;
+    size_t seat = (size_t)atomic_fetch_add(&r->seats, 1);
     g_auto(IoVec) iov;
     int64_t offset;
 
-    iovec_init_buf(&iov, r->memory + (size_t)(r->workers++ * r->args->bytes), (size_t)r->args->bytes);
+    iovec_init_buf(&iov, r->memory + seat * (size_t)r->args->bytes, (size_t)r->args->bytes);
     while (start_request(r, &offset)) {
-        int ret =
-            r->args->is_write ? block_co_pwritev(r->node, offset, &iov, 0) : block_co_preadv(r->node, offset, &iov, 0);
-        end_request(r, ret);
+        int ret = r->args->is_write ? block_co_pwritev(r->node, offset, &iov, 0)
+                                    : block_co_preadv(r->node, offset, &iov, BLOCK_REQ_OWN_BUFFER);
+        end_request(l, ret);
     }
     /* The others may be waiting for a flush that will not come. */
-    if (r->ret < 0) {
+    if (r->ret < 0 && r->args->flush_interval > 0) {
         co_queue_wake_all(&r->flushed);
     }
-    end_coroutine(r);
+    end_coroutine(l);
 }
 
-static bool coroutine_fn start_workers(BenchRun *r, int64_t workers)
+/* The share of loop @idx: its workers, from start to end. */
+static void coroutine_fn run_loop(void *opaque, unsigned idx)
 {
+    BenchRun *r = opaque;
+    BenchLoop l = {.run = r};
+    int64_t workers = r->workers / r->loops + (idx < r->workers % r->loops);
+
     for (int64_t i = 0; i < workers; i++) {
-        Coroutine *co = coroutine_try_new(worker_entry, r);
+        Coroutine *co = coroutine_try_new(worker_entry, &l);
 
         if (!co) {
-            set_failed(r, "start of a request", -ENOMEM);
-            return false;
+            set_failed(r, -ENOMEM);
+            break;
         }
-        r->alive++;
+        l.alive++;
         coroutine_enter(co);
     }
-    return true;
-}
-
-static void coroutine_fn run_requests(BenchRun *r, int64_t workers)
-{
-    co_mutex_init(&r->queue_lock);
-    co_queue_init(&r->flushed);
-    start_workers(r, workers);
-    if (r->alive > 0) {
-        r->waiter = coroutine_self();
+    if (l.alive > 0) {
+        l.waiter = coroutine_self();
         coroutine_yield();
     }
+}
+
+static void coroutine_fn run_requests(BenchRun *r)
+{
+    unsigned loops = r->args->flush_interval > 0 ? 1 : (unsigned)MIN(g_get_num_processors(), r->workers);
+    g_autoptr(LoopTeam) team = loop_team_new(loops);
+
+    co_mutex_init(&r->queue_lock);
+    co_queue_init(&r->flushed);
+    r->loops = loop_team_size(team);
+    loop_team_run(team, r->loops, run_loop, r);
     co_mutex_destroy(&r->queue_lock);
 }
 
@@ -307,32 +339,31 @@ static void print_plan(const BenchArgs *a)
 
 static int coroutine_fn bench_node(const BenchArgs *a, BlockNode *node)
 {
-    BenchRun run = {.args = a, .node = node, .offset = a->offset, .to_start = a->count};
-    int64_t workers = MIN(a->depth, a->count);
-    int64_t memory_bytes;
+    BenchRun run = {.args = a, .node = node, .workers = MIN(a->depth, a->count)};
+    int64_t image_bytes = block_getlength(node), memory_bytes;
     g_autoaligned memory =
-        CHECKED_MUL(workers, a->bytes, &memory_bytes) ? aligned_buf_try_new((size_t)memory_bytes) : NULL;
+        CHECKED_MUL(run.workers, a->bytes, &memory_bytes) ? aligned_buf_try_new((size_t)memory_bytes) : NULL;
 
     if (!memory) {
-        report_error("cannot allocate memory for %" PRId64 " requests of %" PRId64 " bytes", workers, a->bytes);
+        report_error("cannot allocate memory for %" PRId64 " requests of %" PRId64 " bytes", run.workers, a->bytes);
         return EXIT_FAILED;
     }
-    run.image_bytes = block_getlength(node);
-    if (run.image_bytes < 0) {
+    if (image_bytes < 0) {
         report_error("Failed to get size for '%s'", block_node_filename(node));
         return EXIT_FAILED;
     }
+    run.image_bytes = (uint64_t)image_bytes;
     run.memory = memory;
     memset(memory, (int)a->pattern, (size_t)memory_bytes); /* also takes its pages before the clock starts */
     if (!a->quiet) {
         print_plan(a);
     }
     int64_t start_ns = clock_monotonic_ns();
-    run_requests(&run, workers);
+    run_requests(&run);
     int64_t took_ns = clock_monotonic_ns() - start_ns;
 
     if (run.ret < 0) {
-        report_error("Failed %s: %s", run.failed, g_strerror(-run.ret));
+        report_error("Failed %s: %s", run.flush_failed ? "flush request" : "request", g_strerror(-run.ret));
         return EXIT_FAILED;
     }
     if (!a->quiet) {
