@@ -50,6 +50,13 @@ static bool coroutine_fn read_cached(EventLoop *loop, int fd, const struct iovec
     return true;
 }
 
+/* The kernel cancels what needs a thread of its own when it may not make one (RLIMIT_NPROC, a cgroup's pids.max). Nobody
+ * else cancels a transfer, so it is done here and now. */
+static bool lacks_kernel_thread(ssize_t ret)
+{
+    return ret == -ECANCELED;
+}
+
 ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset)
 {
     EventLoop *loop = running_loop();
@@ -64,7 +71,7 @@ ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, i
     do {
         ret = loop->ops->co_preadv(loop, fd, iov, niov, offset);
     } while (ret == -EINTR);
-    return ret;
+    return lacks_kernel_thread(ret) ? loop_co_preadv_memory(fd, iov, niov, offset) : ret;
 }
 
 ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags)
@@ -78,6 +85,10 @@ ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, 
     do {
         ret = loop->ops->co_pwritev(loop, fd, iov, niov, offset, rwf_flags);
     } while (ret == -EINTR);
+    if (lacks_kernel_thread(ret)) {
+        LOOP_RETRY_EINTR(ret, pwritev2(fd, iov, niov, offset, rwf_flags));
+        ret = ret < 0 ? -errno : ret;
+    }
     return ret;
 }
 
@@ -117,6 +128,10 @@ int coroutine_fn loop_co_fdatasync(int fd)
     do {
         ret = loop->ops->co_fdatasync(loop, fd);
     } while (ret == -EINTR);
+    if (lacks_kernel_thread(ret)) {
+        LOOP_RETRY_EINTR(ret, fdatasync(fd));
+        ret = ret < 0 ? -errno : ret;
+    }
     return ret;
 }
 
