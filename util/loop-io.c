@@ -50,8 +50,8 @@ static bool coroutine_fn read_cached(EventLoop *loop, int fd, const struct iovec
     return true;
 }
 
-/* The kernel cancels what needs a thread of its own when it may not make one (RLIMIT_NPROC, a cgroup's pids.max). Nobody
- * else cancels a transfer, so it is done here and now. */
+/* The kernel cancels what needs a thread of its own when it may not make one (RLIMIT_NPROC, a cgroup's pids.max).
+ * Nobody else cancels a transfer, so it is done here and now. */
 static bool lacks_kernel_thread(ssize_t ret)
 {
     return ret == -ECANCELED;
