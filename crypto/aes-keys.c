@@ -2,16 +2,37 @@
 #include "crypto/aes-keys.h"
 
 #include <glib.h>
-#include <immintrin.h>
 #include <string.h>
 
-#define AESNI __attribute__((target("aes,sse4.1")))
+/* SubWord of FIPS 197 is the last round of four equal columns, for ShiftRows does not change those. InvMixColumns is an
+ * instruction of its own. */
+#ifdef __x86_64__
+#include <immintrin.h>
 
-/* SubWord of FIPS 197: with four equal columns ShiftRows changes nothing, so the last round is four S-boxes. */
-AESNI static uint32_t sub_word(uint32_t w)
+#define AES_INSN __attribute__((target("aes,sse4.1")))
+
+AES_INSN static uint32_t sub_word(uint32_t w)
 {
     return _mm_cvtsi128_si32(_mm_aesenclast_si128(_mm_set1_epi32(w), _mm_setzero_si128()));
 }
+
+AES_INSN static void inv_mix_columns(const uint8_t *in, uint8_t *out)
+{
+    _mm_store_si128((__m128i *)out, _mm_aesimc_si128(_mm_load_si128((const __m128i *)in)));
+}
+#else
+#include <arm_neon.h>
+
+static uint32_t sub_word(uint32_t w)
+{
+    return vgetq_lane_u32(vreinterpretq_u32_u8(vaeseq_u8(vreinterpretq_u8_u32(vdupq_n_u32(w)), vdupq_n_u8(0))), 0);
+}
+
+static void inv_mix_columns(const uint8_t *in, uint8_t *out)
+{
+    vst1q_u8(out, vaesimcq_u8(vld1q_u8(in)));
+}
+#endif
 
 static uint32_t rotate_bytes(uint32_t w)
 {
@@ -36,7 +57,7 @@ static void expand_words(uint32_t *w, size_t key_words, size_t total)
     }
 }
 
-AESNI void aes_keys_expand(AesKeys *k, const uint8_t *key, size_t key_len)
+void aes_keys_expand(AesKeys *k, const uint8_t *key, size_t key_len)
 {
     G_STATIC_ASSERT(G_BYTE_ORDER == G_LITTLE_ENDIAN);
 
@@ -44,12 +65,9 @@ AESNI void aes_keys_expand(AesKeys *k, const uint8_t *key, size_t key_len)
     g_assert(k->rounds == 10 || k->rounds == 12 || k->rounds == 14);
     memcpy(k->enc, key, key_len);
     expand_words((uint32_t *)k->enc, key_len / 4, 4 * (k->rounds + 1));
-    for (int i = 0; i <= k->rounds; i++) {
-        __m128i rk = _mm_load_si128((const __m128i *)k->enc[k->rounds - i]);
-
-        if (i > 0 && i < k->rounds) {
-            rk = _mm_aesimc_si128(rk);
-        }
-        _mm_store_si128((__m128i *)k->dec[i], rk);
+    memcpy(k->dec[0], k->enc[k->rounds], AES_BLOCK_BYTES);
+    for (int i = 1; i < k->rounds; i++) {
+        inv_mix_columns(k->enc[k->rounds - i], k->dec[i]);
     }
+    memcpy(k->dec[k->rounds], k->enc[0], AES_BLOCK_BYTES);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* AES key schedules for the vector rows, expanded with AES-NI: constant time, no table. x86-64 only. Context: any;
- * pure. */
+/* AES key schedules for the vector rows, expanded with the CPU's AES instructions: constant time, no table. x86-64 and
+ * arm64 only. Context: any; pure. */
 #ifndef QBLOCK_CRYPTO_AES_KEYS_H
 #define QBLOCK_CRYPTO_AES_KEYS_H
 
@@ -16,7 +16,7 @@ typedef struct AesKeys {
     int rounds;
 } AesKeys;
 
-/* @key_len: 16, 24 or 32. The CPU must have AES-NI. */
+/* @key_len: 16, 24 or 32. The CPU must have its AES instructions. */
 void aes_keys_expand(AesKeys *k, const uint8_t *key, size_t key_len);
 
 #endif

@@ -3,10 +3,19 @@
  * otherwise.
  *
  * The including file defines VEC (the vector type), VEC_LANES (16-byte blocks in one), VEC_FN and VEC_ENTRY (its target
- * attribute) and these helpers with VEC_FN in front: vec_load, vec_store (unaligned), vec_load_apart (the first n
- * lanes, by loads of 16 bytes), vec_store_part (the first n lanes), vec_broadcast (16 bytes to every lane), vec_xor,
- * vec_aesenc, vec_aesenclast, vec_aesdec, vec_aesdeclast, vec_chain(a, b) (last lane of a, then all but the last of b),
- * vec_first_tweaks(t, t0) (the GROUP tweaks from t0 on) and vec_next_tweaks(t) (each times x^GROUP_BLOCKS).
+ * attribute) and these helpers with VEC_FN in front:
+ *
+ *   vec_load, vec_store       unaligned
+ *   vec_load_apart(p, n)      the first n lanes, by loads of 16 bytes
+ *   vec_store_part(p, v, n)   the first n lanes
+ *   vec_broadcast             16 bytes to every lane
+ *   vec_xor, vec_chain(a, b)  chain: last lane of a, then all but the last of b
+ *   vec_begin(x, k)           what is done with the first round key before the rounds
+ *   vec_enc_round(x, p, k)    a round that ends with adding k; p is the key of the round before. A CPU whose instruction
+ *                             begins with adding a key takes p and leaves k to the next round.
+ *   vec_enc_last(x, p, k), vec_dec_round, vec_dec_last
+ *   vec_first_tweaks(t, t0)   the GROUP tweaks from t0 on
+ *   vec_next_tweaks(t)        each times x^GROUP_BLOCKS
  *
  * GROUP vectors are in flight at once: enough to hide the latency of the AES instructions, few enough to stay in
  * registers. No branch and no address depends on data or key. */
@@ -28,56 +37,68 @@ enum {
 #define UNROLL_ROUNDS _Pragma("GCC unroll 4")
 #endif
 
-#define ENC_STEP(i) x[i] = vec_aesenc(x[i], k);
-#define ENC_LAST(i) x[i] = vec_aesenclast(x[i], k);
-#define DEC_STEP(i) x[i] = vec_aesdec(x[i], k);
-#define DEC_LAST(i) x[i] = vec_aesdeclast(x[i], k);
-#define XOR_KEY(i)  x[i] = vec_xor(x[i], k);
+#define BEGIN(i)     x[i] = vec_begin(x[i], k);
+#define ENC_ROUND(i) x[i] = vec_enc_round(x[i], p, k);
+#define ENC_LAST(i)  x[i] = vec_enc_last(x[i], p, k);
+#define DEC_ROUND(i) x[i] = vec_dec_round(x[i], p, k);
+#define DEC_LAST(i)  x[i] = vec_dec_last(x[i], p, k);
 
 VEC_FN void encrypt_group(const AesKeys *keys, VEC x[static GROUP])
 {
-    VEC k = vec_broadcast(keys->enc[0]);
+    VEC p, k = vec_broadcast(keys->enc[0]);
 
-    EACH(XOR_KEY)
+    EACH(BEGIN)
     UNROLL_ROUNDS
     for (int r = 1; r < keys->rounds; r++) {
+        p = k;
         k = vec_broadcast(keys->enc[r]);
-        EACH(ENC_STEP)
+        EACH(ENC_ROUND)
     }
+    p = k;
     k = vec_broadcast(keys->enc[keys->rounds]);
     EACH(ENC_LAST)
 }
 
 VEC_FN void decrypt_group(const AesKeys *keys, VEC x[static GROUP])
 {
-    VEC k = vec_broadcast(keys->dec[0]);
+    VEC p, k = vec_broadcast(keys->dec[0]);
 
-    EACH(XOR_KEY)
+    EACH(BEGIN)
     UNROLL_ROUNDS
     for (int r = 1; r < keys->rounds; r++) {
+        p = k;
         k = vec_broadcast(keys->dec[r]);
-        EACH(DEC_STEP)
+        EACH(DEC_ROUND)
     }
+    p = k;
     k = vec_broadcast(keys->dec[keys->rounds]);
     EACH(DEC_LAST)
 }
 
 VEC_FN VEC encrypt_one(const AesKeys *keys, VEC x)
 {
-    x = vec_xor(x, vec_broadcast(keys->enc[0]));
+    VEC p, k = vec_broadcast(keys->enc[0]);
+
+    x = vec_begin(x, k);
     for (int r = 1; r < keys->rounds; r++) {
-        x = vec_aesenc(x, vec_broadcast(keys->enc[r]));
+        p = k;
+        k = vec_broadcast(keys->enc[r]);
+        x = vec_enc_round(x, p, k);
     }
-    return vec_aesenclast(x, vec_broadcast(keys->enc[keys->rounds]));
+    return vec_enc_last(x, k, vec_broadcast(keys->enc[keys->rounds]));
 }
 
 VEC_FN VEC decrypt_one(const AesKeys *keys, VEC x)
 {
-    x = vec_xor(x, vec_broadcast(keys->dec[0]));
+    VEC p, k = vec_broadcast(keys->dec[0]);
+
+    x = vec_begin(x, k);
     for (int r = 1; r < keys->rounds; r++) {
-        x = vec_aesdec(x, vec_broadcast(keys->dec[r]));
+        p = k;
+        k = vec_broadcast(keys->dec[r]);
+        x = vec_dec_round(x, p, k);
     }
-    return vec_aesdeclast(x, vec_broadcast(keys->dec[keys->rounds]));
+    return vec_dec_last(x, k, vec_broadcast(keys->dec[keys->rounds]));
 }
 
 #define LOAD(i)       x[i] = vec_load(in + (i) * VEC_BYTES);

@@ -41,22 +41,27 @@ VEC_FN VEC vec_xor(VEC a, VEC b)
     return _mm_xor_si128(a, b);
 }
 
-VEC_FN VEC vec_aesenc(VEC x, VEC k)
+VEC_FN VEC vec_begin(VEC x, VEC k)
+{
+    return vec_xor(x, k);
+}
+
+VEC_FN VEC vec_enc_round(VEC x, VEC p, VEC k)
 {
     return _mm_aesenc_si128(x, k);
 }
 
-VEC_FN VEC vec_aesenclast(VEC x, VEC k)
+VEC_FN VEC vec_enc_last(VEC x, VEC p, VEC k)
 {
     return _mm_aesenclast_si128(x, k);
 }
 
-VEC_FN VEC vec_aesdec(VEC x, VEC k)
+VEC_FN VEC vec_dec_round(VEC x, VEC p, VEC k)
 {
     return _mm_aesdec_si128(x, k);
 }
 
-VEC_FN VEC vec_aesdeclast(VEC x, VEC k)
+VEC_FN VEC vec_dec_last(VEC x, VEC p, VEC k)
 {
     return _mm_aesdeclast_si128(x, k);
 }
@@ -104,6 +109,7 @@ VEC_FN void vec_next_tweaks(VEC *t)
 }
 
 #include "crypto/aes-vector.h"
+#include "crypto/aes-vector-cbc.h"
 
 const CipherDriver cipher_driver_vector_aesni = {
     .name = "vector-aesni",

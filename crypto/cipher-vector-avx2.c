@@ -47,22 +47,27 @@ VEC_FN VEC vec_xor(VEC a, VEC b)
     return _mm256_xor_si256(a, b);
 }
 
-VEC_FN VEC vec_aesenc(VEC x, VEC k)
+VEC_FN VEC vec_begin(VEC x, VEC k)
+{
+    return vec_xor(x, k);
+}
+
+VEC_FN VEC vec_enc_round(VEC x, VEC p, VEC k)
 {
     return _mm256_aesenc_epi128(x, k);
 }
 
-VEC_FN VEC vec_aesenclast(VEC x, VEC k)
+VEC_FN VEC vec_enc_last(VEC x, VEC p, VEC k)
 {
     return _mm256_aesenclast_epi128(x, k);
 }
 
-VEC_FN VEC vec_aesdec(VEC x, VEC k)
+VEC_FN VEC vec_dec_round(VEC x, VEC p, VEC k)
 {
     return _mm256_aesdec_epi128(x, k);
 }
 
-VEC_FN VEC vec_aesdeclast(VEC x, VEC k)
+VEC_FN VEC vec_dec_last(VEC x, VEC p, VEC k)
 {
     return _mm256_aesdeclast_epi128(x, k);
 }

@@ -6,7 +6,7 @@
 
 #include "crypto/cipher-int.h"
 #include "crypto/init.h"
-#ifdef __x86_64__
+#if defined(__x86_64__) || defined(__aarch64__)
 #include "crypto/cipher-vector.h"
 #endif
 #include "util/error.h"
@@ -39,6 +39,8 @@ static const char *const mode_names[CIPHER_MODE_COUNT] = {
 static const CipherDriver *const rows[] = {
 #ifdef __x86_64__
     &cipher_driver_vector_avx512, &cipher_driver_vector_avx2, &cipher_driver_vector_aesni,
+#elif defined(__aarch64__)
+    &cipher_driver_vector_arm64,
 #endif
     &cipher_driver_gnutls,        &cipher_driver_nettle,
 };
