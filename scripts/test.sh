@@ -174,6 +174,8 @@ stage_crash() {
     [ $quick = no ] || points=64
     run_counted 900 tests/crash/crash.py --points $points -j "$jobs"
     run_counted 300 tests/crash/crash.py --prove --points 64 -j "$jobs"
+    run_counted 300 tests/crash/amend.py -j "$jobs"
+    run_counted 300 tests/crash/amend.py --prove -j "$jobs"
 }
 
 stage_clang() {
