@@ -1,22 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# scripts/demo.sh [SIZE_MIB]: the main job on real input, from a bare machine.
+# scripts/demo.sh [--no-build] [SIZE_MIB [FOLDER]...]: the main job on real input, from a bare machine.
 #
-# Installs the packages the build needs, builds, and converts two sources into LUKS-encrypted qcow2 images, with and
-# without -W: a raw file filled with a pattern (SIZE_MIB, default 512), and an ext4 file system made from a folder of real
-# files. Each result is compared with its source and checked by our tools and, where they are installed, by the
-# reference's; one is converted back to raw and on to raw LUKS. Prints times and sizes. Scratch space: a fresh folder
-# under ${TMPDIR:-/var/tmp}, removed at the end.
+# Installs the packages the build needs, builds (--no-build: takes the build that is there), and converts two sources into
+# LUKS-encrypted qcow2 images, with and without -W: a raw file filled with a pattern (SIZE_MIB, default 512), and an ext4
+# file system made of real files (the FOLDERs, default /usr/include and /usr/share/doc). Each result is compared with its
+# source and checked by our tools and, where they are installed, by the reference's; one is converted back to raw and on
+# to raw LUKS. Prints times and sizes. Scratch space: a fresh folder under ${TMPDIR:-/var/tmp}, removed at the end.
 set -eu -o pipefail
 
 tree=$(cd "$(dirname "$0")/.." && pwd)
-size_mib=${1:-512}
 build=${QBLOCK_BUILD:-$tree/build}
-
-"$tree/scripts/deps.sh"
-[ -e "$build/build.ninja" ] || meson setup "$build" "$tree" >/dev/null
-ninja -C "$build" >/dev/null
+if [ "${1:-}" = --no-build ]; then
+    shift
+else
+    "$tree/scripts/deps.sh"
+    [ -e "$build/build.ninja" ] || meson setup "$build" "$tree" >/dev/null
+    ninja -C "$build" >/dev/null
+fi
+size_mib=${1:-512}
+shift $(($# > 0))
+[ $# -gt 0 ] || set -- /usr/include /usr/share/doc
+folders=$(realpath -e "$@")
 img=$build/tools/qemu-img
 io=$build/tools/qemu-io
 reference=$(command -v qemu-img || true)
@@ -60,7 +66,7 @@ echo "== Sources"
 "$img" create -q -f raw pattern.raw "${size_mib}M"
 timed "pattern.raw: $size_mib MiB of 0x0a" "$io" -f raw -c "write -q -P 0xa 0 ${size_mib}M" pattern.raw
 mkdir files
-cp -r /usr/include /usr/share/doc files/ 2>/dev/null || true
+tr '\n' '\0' <<<"$folders" | xargs -0 -I{} cp -r {} files/ 2>/dev/null || true
 files_mib=$(($(du -sm files | cut -f1) * 3 / 2)) # the folders are what they are: the file system has room for them
 "$img" create -q -f raw files.raw "$((files_mib > size_mib ? files_mib : size_mib))M"
 timed "files.raw: ext4 with $(find files -type f | wc -l) files, $(du -sh files | cut -f1)" mke2fs -q -t ext4 -d files files.raw
