@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "crypto/secret.h"
 #include "tools/report.h"
@@ -85,6 +86,8 @@ bool img_add_object(const char *text)
 {
     g_autoptr(GError) err = NULL;
 
+    /* From here on a core dump could hold keys, or what they protect. */
+    prctl(PR_SET_DUMPABLE, 0);
     if (!secret_add_object(text, &err)) {
         report_gerror(err, "%s", "");
         return false;

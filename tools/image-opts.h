@@ -43,7 +43,7 @@ typedef BlockNode ImgNode;
 void coroutine_fn img_node_cleanup(ImgNode *node);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(ImgNode, img_node_cleanup)
 
-/* Argument of --object. */
+/* Argument of --object. The process leaves no core dumps any more, for it has keys. */
 bool img_add_object(const char *text);
 
 /* Argument of a cache option: the cache bits of *@flags are set anew. @what: "cache", "source cache". */
