@@ -85,6 +85,16 @@ static int count_cluster(Qcow2Check *c, uint64_t cluster)
     return qcow2_counts_set(&c->counts, cluster, value + 1);
 }
 
+static void note_lost(Qcow2Check *c, uint64_t host_off, uint64_t end)
+{
+    if (host_off >= c->rebuild_limit) {
+        return;
+    }
+    end = MIN(end, c->rebuild_limit);
+    c->lost_from = c->lost_end ? MIN(c->lost_from, host_off) : host_off;
+    c->lost_end = MAX(c->lost_end, end);
+}
+
 int qcow2_count_range(Qcow2Check *c, uint64_t host_off, uint64_t bytes)
 {
     uint64_t end;
@@ -92,11 +102,15 @@ int qcow2_count_range(Qcow2Check *c, uint64_t host_off, uint64_t bytes)
     if (bytes == 0) {
         return 0;
     }
-    if (!CHECKED_ADD(host_off, bytes, &end) || end >= c->file_bytes + c->g->cluster_bytes) {
+    if (!CHECKED_ADD(host_off, bytes, &end)) {
+        end = UINT64_MAX;
+    }
+    if (end >= c->file_bytes + c->g->cluster_bytes) {
         qcow2_check_corruption(c,
                                "ERROR: counting reference for region exceeding the end of the file by one cluster or "
                                "more: offset 0x%" PRIx64 " size 0x%" PRIx64,
                                host_off, bytes);
+        note_lost(c, host_off, end);
         return 0;
     }
     for (uint64_t i = host_off >> c->g->cluster_bits; i <= (end - 1) >> c->g->cluster_bits; i++) {

@@ -31,6 +31,8 @@ typedef struct Qcow2Check {
     BlockCheckResult *res;
     unsigned fix;
     uint64_t file_bytes, clusters; /* of the file, rounded up */
+    uint64_t rebuild_limit;        /* host bytes: new tables stay below */
+    uint64_t lost_from, lost_end;  /* host bytes below the limit that references leaving the file mean; empty: none */
     Qcow2Counts counts;
     Qcow2DiskRefs disk;
     bool need_rebuild;
@@ -54,7 +56,8 @@ uint32_t qcow2_counts_get(const Qcow2Counts *k, uint64_t cluster);
 int qcow2_counts_set(Qcow2Counts *k, uint64_t cluster, uint32_t value);
 /* No references in [@first, @first + @n)? */
 bool qcow2_counts_none(const Qcow2Counts *k, uint64_t first, uint64_t n);
-/* Count one reference to each cluster that the range touches; a range that leaves the file is a corruption. */
+/* Count one reference to each cluster that the range touches; a range that leaves the file is a corruption, and noted in
+ * lost_from and lost_end. */
 int qcow2_count_range(Qcow2Check *c, uint64_t host_off, uint64_t bytes);
 
 /* --- qcow2-check-refs: refcounts on disk --- */

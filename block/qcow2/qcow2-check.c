@@ -159,6 +159,8 @@ static int coroutine_fn gather(Qcow2Check *c)
     c->file_bytes = file_bytes;
     c->clusters = qcow2_clusters(c->g, file_bytes);
     c->need_rebuild = false;
+    c->rebuild_limit = c->file_bytes * 2 + GIB;
+    c->lost_from = c->lost_end = 0;
     if (c->clusters > INT_MAX) {
         return -EFBIG;
     }

@@ -2,7 +2,9 @@
 /* New refcount structures from the references counted.
  *
  * They go to clusters that nothing refers to, so the old ones stay whole until the header points at the new; what
- * became free is found by the check that follows. Order: blocks and table, sync, header, sync. */
+ * became free is found by the check that follows. A reference to what lies behind the end of the file is one too: a
+ * table put there would be overwritten as the guest's data, or read as somebody's table. Order: blocks and table, sync,
+ * header, sync. */
 #include "block/qcow2/qcow2-check-int.h"
 
 #include <errno.h>
@@ -24,14 +26,26 @@ static uint64_t block_clusters(const Rebuild *r)
     return UINT64_C(1) << r->c->g->refblock_bits;
 }
 
-/* First run of @n clusters without a reference; they are counted from now on. 0 or -ENOMEM. */
+/* Is @cluster among those that references leaving the file may mean? */
+static bool is_lost(const Qcow2Check *c, uint64_t cluster)
+{
+    uint64_t at = cluster << c->g->cluster_bits;
+
+    return at < c->lost_end && at + c->g->cluster_bytes > c->lost_from;
+}
+
+/* First run of @n clusters without a reference; they are counted from now on. 0, -ENOMEM, or -EFBIG beyond the limit.
+ */
 static int take_clusters(Rebuild *r, uint64_t n, uint64_t *host_off)
 {
     Qcow2Counts *k = &r->c->counts;
     uint64_t start = r->next_free, run = 0;
 
     for (uint64_t at = start; run < n; at++) {
-        if (qcow2_counts_get(k, at) == 0) {
+        if (at << r->c->g->cluster_bits >= r->c->rebuild_limit) {
+            return -EFBIG;
+        }
+        if (qcow2_counts_get(k, at) == 0 && !is_lost(r->c, at)) {
             run++;
         } else {
             start = at + 1;

@@ -5,6 +5,8 @@
  * 3 L1, 4 L2, 5..20 data. */
 #include "tests/unit/qcow2-fixture.h"
 
+#include <unistd.h>
+
 enum {
     REFTABLE = CLUSTER,
     REFBLOCK = 2 * CLUSTER,
@@ -162,6 +164,24 @@ START_CO_TEST(a_repaired_image_can_be_written)
     ck_assert_int_eq(count_problems(image), 0);
 }
 
+/* The file was cut; the guest's clusters behind its end come back as zeros and stay the guest's alone. */
+START_CO_TEST(new_refcounts_keep_off_clusters_behind_the_end_that_are_referred_to)
+{
+    make_filled();
+    ck_assert_int_eq(truncate(image, DATA + 2 * CLUSTER), 0);
+    poke_u64(image, CLUSTER, 0); /* the refcount table */
+    ck_assert_int_gt(check_once(BLOCK_FIX_LEAKS | BLOCK_FIX_ERRORS, 0).corruptions, 0);
+    check_once(BLOCK_FIX_LEAKS | BLOCK_FIX_ERRORS, 0); /* the file has room for all of them now */
+    ck_assert_int_eq(count_problems(image), 0);
+    BlockNode *node = open_image(image, NULL, BLOCK_OPEN_RDWR);
+    assert_filled(node, 0, CLUSTER, 1);
+    assert_filled(node, CLUSTER, CLUSTER, 2);
+    assert_filled(node, 2 * CLUSTER, (FILLED - 2) * CLUSTER, 0);
+    fill(node, 0, FILLED * CLUSTER, 0x55);
+    close_image(node);
+    ck_assert_int_eq(count_problems(image), 0);
+}
+
 START_CO_TEST(the_same_node_can_be_checked_repaired_and_written)
 {
     damage(&damages[3]);
@@ -269,6 +289,7 @@ int main(void)
     tcase_add_loop_test(tc, each_damage_is_found, 0, G_N_ELEMENTS(damages));
     tcase_add_loop_test(tc, each_damage_is_repaired_as_far_as_can_be, 0, G_N_ELEMENTS(damages));
     tcase_add_test(tc, a_repaired_image_can_be_written);
+    tcase_add_test(tc, new_refcounts_keep_off_clusters_behind_the_end_that_are_referred_to);
     tcase_add_test(tc, the_same_node_can_be_checked_repaired_and_written);
     tcase_add_test(tc, fixing_leaks_only_does_not_rebuild);
     tcase_add_test(tc, statistics_count_the_active_tables);
