@@ -334,7 +334,7 @@ static void print_plan(const BenchArgs *a)
     if (a->flush_interval > 0) {
         printf("Sending flush every %" PRId64 " requests\n", a->flush_interval);
     }
-    fflush(stdout);
+    report_flush_stdout();
 }
 
 static int coroutine_fn bench_node(const BenchArgs *a, BlockNode *node)

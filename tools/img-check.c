@@ -126,7 +126,7 @@ static int coroutine_fn check_node(const CheckArgs *a, BlockNode *node, BlockChe
                "    %" G_GINT64_FORMAT " corruptions\n\n"
                "Double checking the fixed image now...\n",
                leaks_fixed, corruptions_fixed);
-        fflush(stdout);
+        report_flush_stdout();
     }
     *res = (BlockCheckResult){0};
     ret = block_co_check(node, res, 0);

@@ -203,7 +203,7 @@ static void print_formatting(const CreateArgs *a, const OptDesc *table, const Op
         }
     }
     putchar('\n');
-    fflush(stdout); /* it is the announcement of what comes */
+    report_flush_stdout(); /* it is the announcement of what comes */
 }
 
 static bool coroutine_fn create_image(const CreateArgs *a, GError **errp)

@@ -112,7 +112,7 @@ int io_next_option(int argc, char **argv, const char *letters, int *index, char 
 {
     int letter;
 
-    fflush(stdout); /* before what the C library may have to say */
+    report_flush_stdout(); /* before what the C library may have to say */
     if (*index == 0) {
         optind = 0;
         opterr = 1;

@@ -200,7 +200,7 @@ static int coroutine_fn run_sleep(IoShell *sh, const IoCommand *cmd, int argc, c
         printf("%s is not a valid number\n", argv[1]);
         return -1;
     }
-    fflush(stdout);
+    report_flush_stdout();
     loop_co_sleep_ns((int64_t)ms * 1000000);
     return 0;
 }
@@ -216,14 +216,14 @@ static int coroutine_fn run_sigraise(IoShell *sh, const IoCommand *cmd, int argc
         printf("signal %" G_GINT64_FORMAT " does not exist\n", number);
         return -1;
     }
-    fflush(stdout); /* likely the last chance */
+    report_flush_stdout(); /* likely the last chance */
     raise((int)number);
     return 0;
 }
 
 static int coroutine_fn run_abort(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
-    fflush(stdout);
+    report_flush_stdout();
     abort();
 }
 

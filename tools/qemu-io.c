@@ -154,7 +154,7 @@ static int coroutine_fn run_stdin(IoShell *sh)
 
     while (!sh->quit) {
         printf("%s> ", report_tool_name());
-        fflush(stdout);
+        report_flush_stdout();
         g_autofree char *line = next_line(&reader);
 
         if (!line) {

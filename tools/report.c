@@ -16,9 +16,19 @@ const char *report_tool_name(void)
     return tool_name;
 }
 
+/* Why standard output could not be written: the first flush that failed, 0 = none did. */
+static _Atomic int flush_errno;
+
+void report_flush_stdout(void)
+{
+    if (fflush(stdout) != 0 && flush_errno == 0) {
+        flush_errno = errno;
+    }
+}
+
 static void print_line(const char *kind, const char *message)
 {
-    fflush(stdout);
+    report_flush_stdout();
     fprintf(stderr, "%s: %s%s\n", tool_name, kind, message);
 }
 
@@ -44,7 +54,7 @@ void report_warning(const char *fmt, ...)
 
 void report_notice(const char *text)
 {
-    fflush(stdout);
+    report_flush_stdout();
     fprintf(stderr, "%s\n", text);
 }
 
@@ -88,9 +98,11 @@ int report_unsupported(const char *fmt, ...)
 
 bool report_finish_stdout(void)
 {
-    if (fflush(stdout) == 0 && !ferror(stdout)) {
+    report_flush_stdout();
+    if (!ferror(stdout)) {
         return true;
     }
-    report_error("Could not write to standard output: %s", g_strerror(errno));
+    /* Where the C library flushed by itself nobody kept the reason. */
+    report_error("Could not write to standard output: %s", g_strerror(flush_errno ? flush_errno : EIO));
     return false;
 }

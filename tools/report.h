@@ -31,7 +31,10 @@ void report_usage_hint(const char *cmd); /* the second part alone */
 /* Something this build does not do yet: "<what> is not supported by this build yet". Always EXIT_FAILED. */
 int report_unsupported(const char *fmt, ...) G_GNUC_PRINTF(1, 2);
 
-/* Flush standard output. False, with a message, when any part of it could not be written. */
+/* Flush standard output, so that what follows on the other stream comes after it. */
+void report_flush_stdout(void);
+
+/* Flush standard output for good. False, with a message, when any part of it could not be written. */
 bool report_finish_stdout(void);
 
 #endif
