@@ -204,8 +204,7 @@ static bool take_option(ConvertArgs *a, int key, const char *arg)
         a->target_format = arg;
         return true;
     case 'o':
-        img_add_create_options(&a->create_options, arg);
-        return true;
+        return img_add_create_options(&a->create_options, arg);
     case 'B':
         a->backing = arg;
         return true;
