@@ -97,10 +97,9 @@ static void settle_range(const DdArgs *a, int64_t bytes, int64_t *start, int64_t
     }
 }
 
-/* A new output image of @bytes, open for writing. NULL after a message. */
-static BlockNode *coroutine_fn make_output(const DdArgs *a, const BlockDriver *drv, int64_t bytes)
+/* A new output image of @bytes. False after a message. */
+static bool coroutine_fn make_output(const DdArgs *a, const BlockDriver *drv, int64_t bytes)
 {
-    ImgOpenArgs open = {.format = a->format};
     g_autoptr(OptDict) options = optdict_new();
     g_autofree OptDesc *table = block_driver_create_opts_all(drv);
     g_autoptr(GError) err = NULL;
@@ -109,9 +108,9 @@ static BlockNode *coroutine_fn make_output(const DdArgs *a, const BlockDriver *d
     options_set_defaults(options, table);
     if (!block_co_create(a->format, a->output, options, &err)) {
         report_gerror(err, "%s: error while creating output image: ", a->output);
-        return NULL;
+        return false;
     }
-    return img_co_open(&open, a->output, BLOCK_OPEN_RDWR);
+    return true;
 }
 
 static bool coroutine_fn copy_range(BlockNode *in, int64_t start, int64_t end, BlockNode *out)
@@ -139,6 +138,15 @@ static bool coroutine_fn copy_range(BlockNode *in, int64_t start, int64_t end, B
     return true;
 }
 
+/* Copy [@start, @end) of @in into the new output. False after a message. */
+static bool coroutine_fn fill_output(const DdArgs *a, BlockNode *in, int64_t start, int64_t end)
+{
+    ImgOpenArgs open = {.format = a->format};
+    g_autoptr(ImgNode) out = img_co_open(&open, a->output, BLOCK_OPEN_RDWR);
+
+    return out && copy_range(in, start, end, out) && img_co_close(g_steal_pointer(&out));
+}
+
 static int coroutine_fn dd_image(const DdArgs *a)
 {
     const BlockDriver *drv = img_find_creatable(a->format);
@@ -153,9 +161,11 @@ static int coroutine_fn dd_image(const DdArgs *a)
         return EXIT_FAILED;
     }
     settle_range(a, bytes, &start, &end);
-    g_autoptr(ImgNode) out = make_output(a, drv, end - start);
-
-    if (!out || !copy_range(in, start, end, out) || !img_co_close(g_steal_pointer(&out))) {
+    if (!make_output(a, drv, end - start)) {
+        return EXIT_FAILED;
+    }
+    if (!fill_output(a, in, start, end)) {
+        block_delete_file(a->output); /* half an image is worse than none */
         return EXIT_FAILED;
     }
     return EXIT_OK;
