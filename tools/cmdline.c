@@ -80,6 +80,19 @@ int cmdline_next(CmdLine *c)
     }
 }
 
+bool cmdline_take_all(CmdLine *c, CmdTakeOption *take, void *opaque)
+{
+    int key;
+
+    while ((key = cmdline_next(c)) >= 0) {
+        if (!take(opaque, key, c->arg)) {
+            c->status = EXIT_FAILED;
+            return false;
+        }
+    }
+    return key == CMDLINE_END;
+}
+
 int cmdline_operands(const CmdLine *c)
 {
     return c->argc - c->first;

@@ -50,7 +50,13 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CmdLine, cmdline_destroy)
  * (help was asked for, or a mistake was found, and printed). */
 int cmdline_next(CmdLine *c);
 
-/* After CMDLINE_END. */
+/* Takes one option into @opaque. False after a message. */
+typedef bool CmdTakeOption(void *opaque, int key, const char *arg);
+
+/* Give each option to @take. False when the command is over with c->status, also because @take refused one. */
+bool cmdline_take_all(CmdLine *c, CmdTakeOption *take, void *opaque);
+
+/* After CMDLINE_END, or cmdline_take_all(). */
 int cmdline_operands(const CmdLine *c);
 char *cmdline_operand(const CmdLine *c, int i); /* borrowed from argv; NULL when there are not so many */
 

@@ -43,8 +43,10 @@ static void amend_args_clear(AmendArgs *a)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(AmendArgs, amend_args_clear)
 
-static bool take_option(AmendArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    AmendArgs *a = opaque;
+
     switch (opt) {
     case 'o':
         return img_add_create_options(&a->options, arg);
@@ -120,16 +122,10 @@ int coroutine_fn img_amend(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     g_auto(AmendArgs) args = {0};
-    int opt;
 
     cmdline_init(&cl, &amend_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (!args.options) {
         return report_usage("amend", "Must specify options (-o)");

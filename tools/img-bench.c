@@ -82,8 +82,10 @@ static bool take_number(BenchArgs *a, int opt, const char *arg)
     }
 }
 
-static bool take_option(BenchArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    BenchArgs *a = opaque;
+
     switch (opt) {
     case 'f':
         a->open.format = arg;
@@ -376,16 +378,10 @@ int coroutine_fn img_bench(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     BenchArgs args = {.count = 75000, .depth = 64, .bytes = 4096};
-    int opt;
 
     cmdline_init(&cl, &bench_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (cmdline_operands(&cl) != 1) {
         return report_usage("bench", "Expecting one image file name");

@@ -189,8 +189,10 @@ static bool take_repair(CheckArgs *a, const char *arg)
     return true;
 }
 
-static bool take_option(CheckArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    CheckArgs *a = opaque;
+
     switch (opt) {
     case 'q':
         a->quiet = true;
@@ -219,16 +221,10 @@ int coroutine_fn img_check(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     CheckArgs args = {0};
-    int opt;
 
     cmdline_init(&cl, &check_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (cmdline_operands(&cl) != 1) {
         return report_usage("check", "Expecting one image file name");

@@ -194,8 +194,10 @@ static bool take_flag(ConvertArgs *a, int key)
 }
 
 /* One option. False, with a message, on a bad argument. */
-static bool take_option(ConvertArgs *a, int key, const char *arg)
+static bool take_option(void *opaque, int key, const char *arg)
 {
+    ConvertArgs *a = opaque;
+
     switch (key) {
     case 'f':
         a->source.format = arg;
@@ -523,15 +525,9 @@ int coroutine_fn img_convert(int argc, char **argv)
     g_auto(Convert) c = {.args = {.sparse_bytes = CONVERT_DEFAULT_SPARSE,
                                   .workers = CONVERT_DEFAULT_WORKERS,
                                   .target_flags = BLOCK_OPEN_NO_FLUSH | BLOCK_OPEN_UNMAP}};
-    int key;
 
     cmdline_init(&cmd, &convert_help, argc, argv);
-    while ((key = cmdline_next(&cmd)) >= 0) {
-        if (!take_option(&c.args, key, cmd.arg)) {
-            return EXIT_FAILED;
-        }
-    }
-    if (key == CMDLINE_EXIT) {
+    if (!cmdline_take_all(&cmd, take_option, &c.args)) {
         return cmd.status;
     }
     int operands = cmdline_operands(&cmd);

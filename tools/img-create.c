@@ -44,8 +44,10 @@ static void create_args_clear(CreateArgs *a)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(CreateArgs, create_args_clear)
 
-static bool take_option(CreateArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    CreateArgs *a = opaque;
+
     switch (opt) {
     case 'q':
         a->quiet = true;
@@ -232,16 +234,10 @@ int coroutine_fn img_create(int argc, char **argv)
     g_auto(CmdLine) cl = {0};
     g_auto(CreateArgs) args = {.format = "raw", .size = -1};
     g_autoptr(GError) err = NULL;
-    int opt;
 
     cmdline_init(&cl, &create_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (args.options && img_wants_option_help(args.options)) {
         const BlockDriver *drv = img_find_creatable(args.format);

@@ -38,8 +38,10 @@ typedef struct DdArgs {
     int64_t block_bytes, count, skip; /* count -1 = to the end */
 } DdArgs;
 
-static bool take_option(DdArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    DdArgs *a = opaque;
+
     switch (opt) {
     case 'f':
         a->open.format = arg;
@@ -175,16 +177,10 @@ int coroutine_fn img_dd(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     DdArgs args = {.format = "raw", .block_bytes = 512, .count = -1};
-    int opt;
 
     cmdline_init(&cl, &dd_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     for (int i = 0; i < cmdline_operands(&cl); i++) {
         if (!take_operand(&args, cmdline_operand(&cl, i))) {

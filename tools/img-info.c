@@ -330,8 +330,10 @@ static void print_json(const InfoArgs *a, InfoOutput *out)
     printf("%s\n", text);
 }
 
-static bool take_option(InfoArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    InfoArgs *a = opaque;
+
     switch (opt) {
     case 'f':
         a->open.format = arg;
@@ -357,17 +359,11 @@ int coroutine_fn img_info(int argc, char **argv)
     g_auto(CmdLine) cl = {0};
     g_auto(InfoOutput) out;
     InfoArgs args = {0};
-    int opt;
 
     info_output_init(&out);
     cmdline_init(&cl, &info_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (cmdline_operands(&cl) != 1) {
         return report_usage("info", "Expecting one image file name");

@@ -159,8 +159,10 @@ static int coroutine_fn map_image(const MapArgs *a)
     return EXIT_OK;
 }
 
-static bool take_option(MapArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    MapArgs *a = opaque;
+
     switch (opt) {
     case 'f':
         a->open.format = arg;
@@ -186,16 +188,10 @@ int coroutine_fn img_map(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     MapArgs args = {.length = -1};
-    int opt;
 
     cmdline_init(&cl, &map_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (cmdline_operands(&cl) != 1) {
         return report_usage("map", "Expecting one image file name");

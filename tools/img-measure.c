@@ -119,8 +119,10 @@ static int coroutine_fn measure_image(const MeasureArgs *a)
     return EXIT_OK;
 }
 
-static bool take_option(MeasureArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    MeasureArgs *a = opaque;
+
     switch (opt) {
     case 'O':
         a->format = arg;
@@ -169,16 +171,10 @@ int coroutine_fn img_measure(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
     g_auto(MeasureArgs) args = {.format = "raw", .size = -1};
-    int opt;
 
     cmdline_init(&cl, &measure_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     if (!check_arguments(&args, cmdline_operands(&cl))) {
         return EXIT_FAILED;

@@ -35,8 +35,10 @@ typedef struct ResizeArgs {
     const char *filename, *size;
 } ResizeArgs;
 
-static bool take_option(ResizeArgs *a, int opt, const char *arg)
+static bool take_option(void *opaque, int opt, const char *arg)
 {
+    ResizeArgs *a = opaque;
+
     switch (opt) {
     case 'q':
         a->quiet = true;
@@ -152,16 +154,11 @@ int coroutine_fn img_resize(int argc, char **argv)
     g_auto(CmdLine) cl = {0};
     ResizeArgs args = {.prealloc = BLOCK_PREALLOC_OFF};
     const char *negative = take_negative_size(&argc, argv);
-    int opt, operands;
+    int operands;
 
     cmdline_init(&cl, &resize_help, argc, argv);
-    while ((opt = cmdline_next(&cl)) != CMDLINE_END) {
-        if (opt == CMDLINE_EXIT) {
-            return cl.status;
-        }
-        if (!take_option(&args, opt, cl.arg)) {
-            return EXIT_FAILED;
-        }
+    if (!cmdline_take_all(&cl, take_option, &args)) {
+        return cl.status;
     }
     operands = cmdline_operands(&cl) + (negative ? 1 : 0);
     if (operands < 2) {
