@@ -72,8 +72,7 @@ static bool take_option(CompareArgs *a, int key, const char *arg)
     case OPT_OBJECT:
         return img_add_object(arg);
     default: /* 'T' */
-        if (!block_parse_cache_mode(arg, &a->open[0].cache_flags)) {
-            report_error("Invalid source cache option: %s", arg);
+        if (!img_parse_cache("source cache", arg, &a->open[0].cache_flags)) {
             return false;
         }
         a->open[1].cache_flags = a->open[0].cache_flags;

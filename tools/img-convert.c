@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* qemu-img convert: the command line, and what has to be right before a byte is copied. The copy is block/copy. */
-#include <errno.h>
+/* qemu-img convert: the command line and the run. The target is img-convert-target.c, the copy block/copy. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "block/copy.h"
 #include "tools/cmdline.h"
-#include "tools/image-opts.h"
 #include "tools/img-cmds.h"
+#include "tools/img-convert-int.h"
 #include "tools/report.h"
 #include "util/number.h"
 #include "util/units.h"
@@ -68,29 +67,6 @@ static const CmdHelp convert_help = {
     .opts = convert_options,
 };
 
-typedef struct ConvertArgs {
-    ImgOpenArgs source;
-    const char *target_format; /* NULL = raw */
-    bool target_image_opts;
-    unsigned target_flags; /* cache bits */
-    char *create_options;  /* -o, merged; owned */
-    const char *backing, *backing_format;
-    bool quiet, progress, compressed, no_create, target_is_zero, out_of_order;
-    int64_t sparse_bytes;
-    int64_t workers;
-    bool bitmaps, skip_broken_bitmaps;
-} ConvertArgs;
-
-typedef struct Convert {
-    ConvertArgs args;
-    const char *target_name;
-    GPtrArray *sources; /* of BlockNode, open */
-    BlockNode *target;
-    const BlockDriver *driver; /* of a new target */
-    OptDict *options;          /* of a new target */
-    bool created;              /* there is a new target file that is ours to remove */
-} Convert;
-
 static void convert_clear(Convert *c)
 {
     for (guint i = 0; c->sources && i < c->sources->len; i++) {
@@ -127,15 +103,6 @@ static bool parse_workers(const char *text, int64_t *out)
     }
     if (*out < 1 || *out > COPY_MAX_WORKERS) {
         report_error("Invalid number of coroutines specified. Must be between 1 and %d.", COPY_MAX_WORKERS);
-        return false;
-    }
-    return true;
-}
-
-static bool parse_cache(const char *text, unsigned *flags, const char *what)
-{
-    if (!block_parse_cache_mode(text, flags)) {
-        report_error("Invalid %scache option: %s", what, text);
         return false;
     }
     return true;
@@ -214,9 +181,9 @@ static bool take_option(void *opaque, int key, const char *arg)
         a->backing_format = arg;
         return true;
     case 'T':
-        return parse_cache(arg, &a->source.cache_flags, "source ");
+        return img_parse_cache("source cache", arg, &a->source.cache_flags);
     case 't':
-        return parse_cache(arg, &a->target_flags, "");
+        return img_parse_cache("cache", arg, &a->target_flags);
     case 'S':
         return parse_sparse(arg, &a->sparse_bytes);
     case 'm':
@@ -251,169 +218,6 @@ static bool check_args(const ConvertArgs *a, int operands)
         return img_open_args_check(&a->source, "--format");
     }
     return false;
-}
-
-/* ---- the target ------------------------------------------------------------------------------------------------ */
-
-static bool preallocates(const OptDict *options)
-{
-    const char *mode = optdict_get(options, "preallocation");
-
-    return mode && strcmp(mode, "off") != 0;
-}
-
-static bool wants_encryption(const OptDict *options)
-{
-    const char *legacy = optdict_get(options, "encryption");
-
-    return optdict_has(options, "encrypt.format") || (legacy && strcmp(legacy, "on") == 0);
-}
-
-/* A backing file may come by -B or by -o. */
-static bool settle_backing(Convert *c)
-{
-    ConvertArgs *a = &c->args;
-
-    if (!a->backing) {
-        a->backing = optdict_get(c->options, "backing_file");
-    } else {
-        optdict_set(c->options, "backing_file", a->backing);
-    }
-    if (a->backing_format) {
-        optdict_set(c->options, "backing_fmt", a->backing_format);
-    }
-    if (a->backing && !optdict_has(c->options, "backing_fmt")) {
-        report_error("Use of backing file requires explicit backing format");
-        return false;
-    }
-    if (a->backing && !block_driver_supports_backing(c->driver)) {
-        report_error("Backing file not supported for file format '%s'", block_driver_name(c->driver));
-        return false;
-    }
-    return true;
-}
-
-/* The options a new target will have; checked as far as that needs no file. */
-static bool prepare_new_target(Convert *c)
-{
-    const char *format = c->args.target_format ? c->args.target_format : "raw";
-    g_autoptr(GError) err = NULL;
-
-    c->driver = img_find_format(format);
-    if (!c->driver) {
-        return false;
-    }
-    if (!block_driver_create_opts(c->driver)) {
-        report_error("Format driver '%s' does not support image creation", format);
-        return false;
-    }
-    c->options = img_parse_create_options(c->driver, c->args.create_options, &err);
-    if (!c->options) {
-        report_gerror(err, "%s", "");
-        return false;
-    }
-    optdict_set_int(c->options, "size", block_copy_total((BlockNode *const *)c->sources->pdata, c->sources->len));
-    if (!settle_backing(c)) {
-        return false;
-    }
-    if (c->args.compressed && !block_driver_supports_compressed(c->driver)) {
-        report_error("Compression not supported for this file format");
-        return false;
-    }
-    if (c->args.compressed && wants_encryption(c->options)) {
-        report_error("Compression and encryption not supported at the same time");
-        return false;
-    }
-    if (c->args.compressed && preallocates(c->options)) {
-        report_error("Compression and preallocation not supported at the same time");
-        return false;
-    }
-    return true;
-}
-
-/* The runtime options that a target created with @options needs: its key, and the file of a detached header. */
-static OptDict *target_open_options(const OptDict *options)
-{
-    static const char *const keys[] = {"key-secret", "encrypt.key-secret", "header.filename"};
-    OptDict *d = optdict_new();
-
-    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) {
-        if (optdict_has(options, keys[i])) {
-            optdict_set(d, keys[i], optdict_get(options, keys[i]));
-        }
-    }
-    return d;
-}
-
-static bool coroutine_fn create_target(Convert *c)
-{
-    g_autoptr(GError) err = NULL;
-    const char *format = block_driver_name(c->driver);
-
-    if (!block_co_create(format, c->target_name, c->options, &err)) {
-        report_gerror(err, "%s: error while converting %s: ", c->target_name, format);
-        return false;
-    }
-    c->created = true;
-    g_autoptr(OptDict) open_options = target_open_options(c->options);
-    c->target = block_co_open(c->target_name, format, open_options, c->args.target_flags | BLOCK_OPEN_RDWR, &err);
-    if (!c->target) {
-        report_gerror(err, "Could not open '%s': ", c->target_name);
-    }
-    return c->target != NULL;
-}
-
-static bool coroutine_fn open_existing_target(Convert *c)
-{
-    ImgOpenArgs open = {.format = c->args.target_format,
-                        .image_opts = c->args.target_image_opts,
-                        .cache_flags = c->args.target_flags,
-                        .quiet = c->args.quiet};
-
-    if (!open.image_opts && !open.format) {
-        open.format = "raw";
-    }
-    c->target = img_co_open(&open, c->target_name, BLOCK_OPEN_RDWR);
-    if (!c->target) {
-        return false;
-    }
-    c->driver = block_driver_find(block_node_format(c->target));
-    if (c->args.compressed && !block_driver_supports_compressed(c->driver)) {
-        report_error("Compression not supported for this file format");
-        return false;
-    }
-    if (c->args.compressed && block_node_encrypted(c->target)) {
-        report_error("Compression and encryption not supported at the same time");
-        return false;
-    }
-    if (block_getlength(c->target) < block_copy_total((BlockNode *const *)c->sources->pdata, c->sources->len)) {
-        report_error("output file is smaller than input file");
-        return false;
-    }
-    return true;
-}
-
-/* Does the target say itself that all of it reads as zeros? */
-static bool coroutine_fn target_says_zero(BlockNode *node)
-{
-    int64_t len = block_getlength(node);
-    BlockStatus st;
-
-    for (int64_t pos = 0; pos < len; pos += st.bytes) {
-        if (block_co_status_above(node, NULL, pos, len - pos, &st) < 0 || !(st.flags & BLOCK_STATUS_ZERO)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* May zeros be left out? What was never written to an encrypted target is noise unless its format knows of zeros. */
-static bool coroutine_fn target_is_zero(const Convert *c)
-{
-    if (block_node_backing_name(c->target) || !(c->created || c->args.target_is_zero)) {
-        return false;
-    }
-    return !block_node_encrypted(c->target) || target_says_zero(c->target);
 }
 
 /* ---- the copy -------------------------------------------------------------------------------------------------- */
@@ -469,7 +273,7 @@ static int coroutine_fn copy_all(Convert *c)
         .workers = a->workers,
         .out_of_order = a->out_of_order,
         .compressed = a->compressed,
-        .target_is_zero = target_is_zero(c),
+        .target_is_zero = convert_target_is_zero(c),
         .sparse_bytes = a->sparse_bytes,
         .target_has_backing = a->backing != NULL,
         .source_base = a->backing ? find_source_base(c) : NULL,
@@ -503,10 +307,10 @@ static bool coroutine_fn open_sources(Convert *c, CmdLine *cmd, int n)
 
 static int coroutine_fn convert(Convert *c)
 {
-    if (!c->args.no_create && !prepare_new_target(c)) {
+    if (!c->args.no_create && !convert_prepare_target(c)) {
         return EXIT_FAILED;
     }
-    int status = (c->args.no_create ? open_existing_target(c) : create_target(c)) ? copy_all(c) : EXIT_FAILED;
+    int status = (c->args.no_create ? convert_open_target(c) : convert_create_target(c)) ? copy_all(c) : EXIT_FAILED;
 
     if (status == EXIT_OK) {
         status = img_co_close(g_steal_pointer(&c->target)) ? EXIT_OK : EXIT_FAILED;
