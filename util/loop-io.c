@@ -92,7 +92,10 @@ ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, 
     return ret;
 }
 
-ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
+typedef ssize_t VectorCall(int fd, const struct iovec *iov, int niov, off_t offset);
+
+/* preadv() or pwritev(), here and now. */
+static ssize_t coroutine_fn call_inline(VectorCall *call, int fd, const struct iovec *iov, int niov, int64_t offset)
 {
     EventLoop *loop = running_loop();
     ssize_t ret;
@@ -100,24 +103,20 @@ ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int 
     if (!transfer_is_valid(iov, niov, offset)) {
         return -EINVAL;
     }
-    LOOP_RETRY_EINTR(ret, preadv(fd, iov, niov, offset));
+    LOOP_RETRY_EINTR(ret, call(fd, iov, niov, offset));
     ret = ret < 0 ? -errno : ret;
     count_inline(loop);
     return ret;
 }
 
+ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
+{
+    return call_inline(preadv, fd, iov, niov, offset);
+}
+
 ssize_t coroutine_fn loop_co_pwritev_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
 {
-    EventLoop *loop = running_loop();
-    ssize_t ret;
-
-    if (!transfer_is_valid(iov, niov, offset)) {
-        return -EINVAL;
-    }
-    LOOP_RETRY_EINTR(ret, pwritev(fd, iov, niov, offset));
-    ret = ret < 0 ? -errno : ret;
-    count_inline(loop);
-    return ret;
+    return call_inline(pwritev, fd, iov, niov, offset);
 }
 
 int coroutine_fn loop_co_fdatasync(int fd)
