@@ -107,4 +107,26 @@ static inline CryptoBlock *luks_open_with(MemVolume *m, const char *secret, unsi
     return crypto_block_open(CRYPTO_FORMAT_LUKS, o, "", &io, m->size, flags, errp);
 }
 
+/* The secrets of tests that make and open volumes: the password, and one that is wrong. */
+static inline void luks_define_passwords(void)
+{
+    define_secret("pw", "password");
+    define_secret("other", "Password");
+}
+
+/* What one of two views of a volume encrypts, the other decrypts. */
+static inline void luks_check_payload(CryptoBlock *b, CryptoBlock *again)
+{
+    size_t sector = crypto_block_sector_bytes(b), bytes = 70 * sector;
+    g_autofree uint8_t *plain = g_malloc(bytes), *cipher = g_malloc(bytes), *back = g_malloc(bytes);
+
+    for (size_t i = 0; i < bytes; i++) {
+        plain[i] = i * 7;
+    }
+    ck_assert_int_eq(crypto_block_encrypt(b, 10 * sector, plain, cipher, bytes), 0);
+    ck_assert_mem_ne(cipher, plain, bytes);
+    ck_assert_int_eq(crypto_block_decrypt(again, 10 * sector, cipher, back, bytes), 0);
+    ck_assert_mem_eq(back, plain, bytes);
+}
+
 #endif

@@ -8,26 +8,6 @@
 #include "util/error.h"
 #include "util/thread-pool.h"
 
-static void setup(void)
-{
-    define_secret("pw", "password");
-    define_secret("other", "Password");
-}
-
-static void check_payload_round_trip(CryptoBlock *b, CryptoBlock *again)
-{
-    enum { BYTES = 70 * 512 };
-    g_autofree uint8_t *plain = g_malloc(BYTES), *cipher = g_malloc(BYTES), *back = g_malloc(BYTES);
-
-    for (size_t i = 0; i < BYTES; i++) {
-        plain[i] = i * 7;
-    }
-    ck_assert_int_eq(crypto_block_encrypt(b, 5120, plain, cipher, BYTES), 0);
-    ck_assert_mem_ne(cipher, plain, BYTES);
-    ck_assert_int_eq(crypto_block_decrypt(again, 5120, cipher, back, BYTES), 0);
-    ck_assert_mem_eq(back, plain, BYTES);
-}
-
 START_TEST(created_volume_opens_with_its_password)
 {
     static const char *const options[] = {
@@ -53,7 +33,7 @@ START_TEST(created_volume_opens_with_its_password)
     again = luks_open_with(&m, "pw", 0, &err);
     ck_assert_ptr_null(err);
     ck_assert(crypto_block_has_key(again));
-    check_payload_round_trip(b, again);
+    luks_check_payload(b, again);
     ck_assert_ptr_null(luks_open_with(&m, "other", 0, &err));
     ck_assert(g_error_matches(err, QB_ERROR, QB_ERROR_PASSPHRASE));
     assert_error(err, "Invalid password, cannot unlock any keyslot");
@@ -220,7 +200,7 @@ START_TEST(open_finds_the_key_in_a_later_slot)
     memcpy(last, slot, sizeof(slot));
     b = luks_open_with(&m, "pw", 0, &err);
     ck_assert_ptr_null(err);
-    check_payload_round_trip(made, b);
+    luks_check_payload(made, b);
     g_free(m.data);
 }
 END_TEST
@@ -399,7 +379,7 @@ int main(void)
     int ret;
 
     tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_checked_fixture(t, luks_define_passwords, NULL);
     tcase_add_loop_test(t, created_volume_opens_with_its_password, 0, 10);
     tcase_add_test(t, create_takes_its_options_and_leaves_the_rest);
     tcase_add_loop_test(t, create_names_a_bad_option_and_writes_nothing, 0, G_N_ELEMENTS(bad_options));

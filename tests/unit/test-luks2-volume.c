@@ -8,26 +8,6 @@
 #include "util/error.h"
 #include "util/thread-pool.h"
 
-static void setup(void)
-{
-    define_secret("pw", "password");
-    define_secret("other", "Password");
-}
-
-static void check_payload_round_trip(CryptoBlock *b, CryptoBlock *again, size_t sector)
-{
-    size_t bytes = 17 * sector;
-    g_autofree uint8_t *plain = g_malloc(bytes), *cipher = g_malloc(bytes), *back = g_malloc(bytes);
-
-    for (size_t i = 0; i < bytes; i++) {
-        plain[i] = i * 7;
-    }
-    ck_assert_int_eq(crypto_block_encrypt(b, 8192, plain, cipher, bytes), 0);
-    ck_assert_mem_ne(cipher, plain, bytes);
-    ck_assert_int_eq(crypto_block_decrypt(again, 8192, cipher, back, bytes), 0);
-    ck_assert_mem_eq(back, plain, bytes);
-}
-
 START_TEST(created_volume_opens_with_its_password)
 {
     static const struct {
@@ -57,7 +37,7 @@ START_TEST(created_volume_opens_with_its_password)
     ck_assert_uint_eq(crypto_block_sector_bytes(b), rows[_i].sector);
     again = luks2_open_with(&m, "pw", 0, &err);
     ck_assert_ptr_null(err);
-    check_payload_round_trip(b, again, rows[_i].sector);
+    luks_check_payload(b, again);
     ck_assert_ptr_null(luks2_open_with(&m, "other", 0, &err));
     ck_assert(g_error_matches(err, QB_ERROR, QB_ERROR_PASSPHRASE));
     assert_error(err, "Invalid password, cannot unlock any keyslot");
@@ -81,7 +61,7 @@ START_TEST(argon2_slots_open_or_are_named)
     ck_assert_ptr_null(err);
     g_autoptr(CryptoBlock) again = luks2_open_with(&m, "pw", 0, &err);
     ck_assert_ptr_null(err);
-    check_payload_round_trip(b, again, 512);
+    luks_check_payload(b, again);
     ck_assert_ptr_null(luks2_open_with(&m, "other", 0, &err));
     ck_assert(g_error_matches(err, QB_ERROR, QB_ERROR_PASSPHRASE));
     g_clear_error(&err);
@@ -224,7 +204,7 @@ START_TEST(version_1_is_still_the_default)
 
     ck_assert_int_eq(crypto_block_format(b), CRYPTO_FORMAT_LUKS);
     ck_assert_int_eq(crypto_block_format(again), CRYPTO_FORMAT_LUKS);
-    check_payload_round_trip(b, again, 512);
+    luks_check_payload(b, again);
     g_free(m.data);
 }
 END_TEST
@@ -305,7 +285,7 @@ START_TEST(a_damaged_copy_is_mended_only_when_that_is_allowed)
         g_autoptr(CryptoBlock) b = luks2_open_with(&m, "pw", repair ? CRYPTO_OPEN_REPAIR : 0, NULL);
 
         ck_assert_ptr_nonnull(b);
-        check_payload_round_trip(made, b, 512);
+        luks_check_payload(made, b);
         ck_assert_int_eq(m.writes, repair ? 3 : 0);
     }
     /* Equal but for the salt and the checksum over it. */
@@ -365,7 +345,7 @@ START_TEST(a_second_slot_opens_the_same_volume)
     add_slot(&m, "other", LUKS2_PRIORITY_NORMAL);
     b = luks2_open_with(&m, "other", 0, NULL);
     ck_assert_ptr_nonnull(b);
-    check_payload_round_trip(made, b, 512);
+    luks_check_payload(made, b);
     s = b->state;
     ck_assert_uint_eq(s->meta->keyslots[1].id, 1);
     ck_assert_uint_eq(s->meta->keyslots[1].area.offset, 32768 + 258048);
@@ -586,7 +566,7 @@ int main(void)
     int ret;
 
     tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, NULL);
+    tcase_add_checked_fixture(t, luks_define_passwords, NULL);
     add_tests(t);
     suite_add_tcase(s, t);
     ret = run_suite(s);
