@@ -18,6 +18,7 @@ typedef struct BlockLimits {
     uint32_t request_align;      /* power of two, bytes; default 1 */
     uint32_t memory_align;       /* buffer address alignment; default 1 */
     uint32_t zero_align;         /* write_zeroes granularity worth splitting to; 0 = request_align */
+    uint32_t zero_worth;         /* bytes from which zeroing takes less than writing zeros; 0 = not known */
     uint32_t discard_align;      /* discard granularity; parts smaller are ignored; 0 = request_align */
     int64_t max_transfer;        /* bytes; 0 = BLOCK_MAX_REQUEST_BYTES */
     int64_t max_zero, max_discard;

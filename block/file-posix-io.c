@@ -226,7 +226,8 @@ int coroutine_fn file_posix_co_write_zeroes(BlockNode *node, int64_t offset, int
 {
     RangeJob job = {
         .s = node->state, .offset = offset, .bytes = bytes, .may_unmap = (flags & BLOCK_REQ_MAY_UNMAP) != 0};
-    int ret = thread_pool_submit_co(zero_job, &job);
+    bool inline_job = job.s->in_memory && bytes <= MAX_INLINE_BYTES;
+    int ret = inline_job ? zero_job(&job) : thread_pool_submit_co(zero_job, &job);
 
     trace(TRACE_FILE, "zeroes", "offset=0x%" PRIx64 " bytes=%" PRId64 " unmap=%d ret=%d", offset, bytes, job.may_unmap,
           ret);

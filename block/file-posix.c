@@ -15,7 +15,8 @@
 #include "util/error.h"
 #include "util/units.h"
 
-#define MAX_DIRECT_ALIGN 4096u
+#define MAX_DIRECT_ALIGN  4096u
+#define MEMORY_ZERO_WORTH (16u << 10)
 
 /* ---- options --------------------------------------------------------------------------------------------------- */
 
@@ -180,6 +181,8 @@ static void set_limits(BlockNode *node, const FileState *s)
     if (s->direct) {
         probe_direct_alignment(s, &node->limits);
     }
+    /* Pages that are only reserved are neither cleared nor copied. */
+    node->limits.zero_worth = s->in_memory ? MEMORY_ZERO_WORTH : 0;
     /* fallocate() works on whole pages; smaller holes only cost metadata. */
     node->limits.discard_align = node->limits.request_align;
 }

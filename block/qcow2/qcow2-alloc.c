@@ -62,33 +62,65 @@ int coroutine_fn qcow2_prepare_change_locked(Qcow2State *s)
 void qcow2_link_begin_locked(Qcow2State *s, Qcow2Link *link)
 {
     co_queue_init(&link->waiters);
+    qcow2_cache_lock(s->l2);
     link->prev = NULL;
     link->next = s->links;
     if (s->links) {
         s->links->prev = link;
     }
     s->links = link;
+    qcow2_cache_unlock(s->l2);
 }
 
 void qcow2_link_end_locked(Qcow2State *s, Qcow2Link *link)
 {
+    qcow2_cache_lock(s->l2);
     *(link->prev ? &link->prev->next : &s->links) = link->next;
     if (link->next) {
         link->next->prev = link->prev;
     }
     co_queue_wake_all(&link->waiters);
+    qcow2_cache_unlock(s->l2);
+}
+
+/* A pending link that touches the range, or NULL. Guard or meta_lock held. */
+static Qcow2Link *find_link(const Qcow2State *s, uint64_t guest_off, uint64_t bytes)
+{
+    for (Qcow2Link *l = s->links; l; l = l->next) {
+        if (l->guest_off < guest_off + bytes && guest_off < l->guest_off + (l->clusters << s->geo.cluster_bits)) {
+            return l;
+        }
+    }
+    return NULL;
 }
 
 bool coroutine_fn qcow2_links_wait_locked(Qcow2State *s, uint64_t guest_off, uint64_t bytes)
 {
     g_assert(co_mutex_is_held(&s->meta_lock));
-    for (Qcow2Link *l = s->links; l; l = l->next) {
-        if (l->guest_off < guest_off + bytes && guest_off < l->guest_off + (l->clusters << s->geo.cluster_bits)) {
-            co_queue_wait(&l->waiters, &s->meta_lock);
-            return true;
-        }
+    Qcow2Link *l = find_link(s, guest_off, bytes);
+
+    if (!l) {
+        return false;
     }
-    return false;
+    qcow2_cache_lock(s->l2);
+    co_mutex_unlock(&s->meta_lock); /* the link cannot end before we wait for it: that takes the guard too */
+    qcow2_cache_wait_locked(s->l2, &l->waiters);
+    qcow2_cache_unlock(s->l2);
+    co_mutex_lock(&s->meta_lock);
+    return true;
+}
+
+/* The same without meta_lock: those who wait for one link go on at once when it ends, not one after the other. */
+static bool coroutine_fn wait_for_link(Qcow2State *s, uint64_t guest_off)
+{
+    qcow2_cache_lock(s->l2);
+    Qcow2Link *l = find_link(s, guest_off, 1);
+
+    if (l) {
+        qcow2_cache_wait_locked(s->l2, &l->waiters);
+    }
+    qcow2_cache_unlock(s->l2);
+    return l != NULL;
 }
 
 static bool may_write_in_place(Qcow2Kind kind, bool copied)
@@ -186,13 +218,14 @@ static int coroutine_fn allocate_run(Qcow2State *s, uint64_t guest_off, uint64_t
     return 0;
 }
 
+/* 1: a link came in between, all is to be looked at again without the lock. */
 static int coroutine_fn begin_locked(Qcow2State *s, uint64_t guest_off, uint64_t bytes, Qcow2WriteRun *run)
 {
     uint64_t n = bytes;
     Qcow2Map map;
 
-    while (qcow2_links_wait_locked(s, guest_off, 1)) {
-        /* the clusters that we waited for may be mapped now */
+    if (find_link(s, guest_off, 1)) {
+        return 1;
     }
     int ret = qcow2_lookup(s, guest_off, &n, &map, NULL);
     if (ret < 0) {
@@ -208,19 +241,27 @@ static int coroutine_fn begin_locked(Qcow2State *s, uint64_t guest_off, uint64_t
 int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, BlockPlace *place,
                                        Qcow2WriteRun *run)
 {
-    uint64_t n = bytes;
-    Qcow2Map map;
-    int ret = qcow2_lookup(s, guest_off, &n, &map, NULL);
+    int ret;
 
-    if (ret < 0) {
-        return ret;
-    }
-    if (may_write_in_place(map.kind, map.copied)) {
-        return set_in_place(s, run, guest_off, n, map.host_off);
-    }
-    block_place_wait(place);
-    qcow2_meta_lock(s, "alloc");
-    ret = begin_locked(s, guest_off, bytes, run);
-    qcow2_meta_unlock(s, "alloc");
+    do {
+        uint64_t n = bytes;
+        Qcow2Map map;
+
+        ret = qcow2_lookup(s, guest_off, &n, &map, NULL);
+        if (ret < 0) {
+            return ret;
+        }
+        if (may_write_in_place(map.kind, map.copied)) {
+            return set_in_place(s, run, guest_off, n, map.host_off);
+        }
+        if (wait_for_link(s, guest_off)) {
+            ret = 1;
+            continue;
+        }
+        block_place_wait(place);
+        qcow2_meta_lock(s, "alloc");
+        ret = begin_locked(s, guest_off, bytes, run);
+        qcow2_meta_unlock(s, "alloc");
+    } while (ret > 0);
     return ret;
 }

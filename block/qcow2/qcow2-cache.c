@@ -133,6 +133,11 @@ void qcow2_cache_unlock(Qcow2Cache *c)
     pthread_mutex_unlock(&c->guard);
 }
 
+void coroutine_fn qcow2_cache_wait_locked(Qcow2Cache *c, CoQueue *q)
+{
+    co_queue_wait_pthread(q, &c->guard);
+}
+
 static CacheTable *find(Qcow2Cache *c, uint64_t host_off)
 {
     return g_hash_table_lookup(c->tables, &host_off);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "block/block.h"
+#include "util/co-lock.h"
 
 typedef struct Qcow2Cache Qcow2Cache;
 
@@ -20,9 +21,11 @@ typedef struct Qcow2Cache Qcow2Cache;
 Qcow2Cache *qcow2_cache_new(BlockNode *file, uint64_t table_bytes, uint64_t soft_limit_bytes);
 void qcow2_cache_free(Qcow2Cache *c); /* NULL allowed; dirty tables are dropped: flush before */
 
-/* The guard of table contents. No yield while held. */
+/* The guard of table contents. No yield while held, but for _wait_locked, which drops it and takes it again: who wakes the
+ * queue holds it. */
 void qcow2_cache_lock(Qcow2Cache *c);
 void qcow2_cache_unlock(Qcow2Cache *c);
+void coroutine_fn qcow2_cache_wait_locked(Qcow2Cache *c, CoQueue *q);
 
 /* The table at @host_off if it is cached and read: a pointer valid while the guard is held. NULL on a miss.
  * Context: any, guard held. */

@@ -10,9 +10,6 @@
 #include "util/aligned-buf.h"
 #include "util/trace.h"
 
-/* Edges smaller than this are written along with the data: one request, and cheaper than a call of their own. */
-enum { ZERO_EDGE_BYTES = 128 << 10 };
-
 /* Guest bytes into @buf; beyond the end of the disk zeros, so that a disk that grows finds zeros there. */
 static int coroutine_fn read_edge(Qcow2State *s, uint64_t guest_off, uint8_t *buf, uint64_t bytes)
 {
@@ -105,7 +102,7 @@ int coroutine_fn qcow2_cow_zero(Qcow2State *s, const Qcow2WriteRun *run, bool *d
 
     *done = false;
     /* Zeros of an encrypted disk are data. */
-    if (s->crypt.crypto || run->head_bytes + run->tail_bytes < ZERO_EDGE_BYTES) {
+    if (s->crypt.crypto || run->head_bytes + run->tail_bytes < s->zero_edge_bytes) {
         return 0;
     }
     int ret = edge_is_zero(s, run->link.guest_off, run->head_bytes, &zero);

@@ -59,7 +59,7 @@ typedef struct Qcow2Link {
     uint64_t clusters;
     uint64_t host_off;   /* of the first; contiguous */
     bool reused;         /* host clusters were ours already (preallocated zero): nothing to free on failure */
-    CoQueue waiters;     /* requests that touch these clusters */
+    CoQueue waiters;     /* requests that touch these clusters; under the l2 guard */
     struct Qcow2Link *prev, *next;
 } Qcow2Link;
 
@@ -72,6 +72,7 @@ typedef struct Qcow2State {
     BlockNode *data;       /* where guest data lives: node->file (or the data file later) */
     Qcow2Geometry geo;
     CryptIo crypt;         /* crypt.crypto NULL = not encrypted or opened without key */
+    uint32_t zero_edge_bytes; /* edges of zeros from this size on are a zero write, smaller ones are data */
     bool crypt_guest_iv;   /* legacy AES: IV from the guest offset, not the host offset */
     bool discard_passes[4]; /* by Qcow2FreeKind: pass frees down as discards */
     unsigned overlap_check; /* bits of QCOW2_OL_* */
@@ -84,9 +85,11 @@ typedef struct Qcow2State {
     Qcow2Header header;
     Qcow2Refcounts refs;
     Qcow2Cache *refblocks;
-    Qcow2Link *links;      /* in flight */
     bool lazy_refcounts;   /* header or option; dirty bit scheme */
     bool dirty_bit_set;
+
+    /* in flight; changed with both meta_lock and the l2 guard held, so that either is enough to look */
+    Qcow2Link *links;
 
     /* l1 and readers: see their types; l2: locked inside */
     Qcow2L1 l1;

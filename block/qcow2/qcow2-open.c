@@ -17,6 +17,9 @@
 #include "block/qcow2/qcow2-options.h"
 #include "util/error.h"
 
+/* Where zero writes are not known to be cheap: smaller edges are written along with the data in one request. */
+enum { ZERO_EDGE_BYTES = 128 << 10 };
+
 static bool is_rdwr(const Qcow2State *s)
 {
     return s->node->flags & BLOCK_OPEN_RDWR;
@@ -147,6 +150,16 @@ static bool coroutine_fn clear_unknown_autoclear(Qcow2State *s, GError **errp)
     return true;
 }
 
+/* From which size on a zero write of @file is worth a request of its own. Below a passthrough layer it is what the file
+ * says. */
+static uint32_t zero_edge_bytes(const BlockNode *file)
+{
+    while (file->drv->passthrough && file->file) {
+        file = file->file;
+    }
+    return file->limits.zero_worth ? file->limits.zero_worth : ZERO_EDGE_BYTES;
+}
+
 static void publish_to_node(Qcow2State *s)
 {
     BlockNode *node = s->node;
@@ -189,6 +202,7 @@ bool coroutine_fn qcow2_open(BlockNode *node, OptDict *options, unsigned flags, 
 
     s->node = node;
     s->data = node->file;
+    s->zero_edge_bytes = zero_edge_bytes(s->data);
     co_mutex_init(&s->meta_lock);
     if (!open_header(s, flags, errp) || !qcow2_options_take(s, options, flags, errp)) {
         goto fail;

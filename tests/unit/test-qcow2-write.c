@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The write path where it matters how it is done: what waits for what, how many I/Os, what is left after a failure. */
 #include <check.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
 #include "block/fault.h"
 #include "block/qcow2/qcow2-clusters.h"
@@ -250,6 +253,33 @@ START_CO_TEST(zero_edges_of_large_clusters_are_not_written_as_data)
     expect(&im, 0, 4096, 0);
     expect(&im, 4096, 512, 5);
     expect(&im, 4608, (2 << 20) - 4608, 0);
+    image_end(&im);
+}
+
+/* A write that fails halfway leaves its bytes in a cluster which nobody has then. The next who gets it sees none of
+ * them. */
+START_CO_TEST(edges_are_zero_in_a_cluster_whose_first_write_failed)
+{
+    enum { FIRST_DATA = 0x50000 };
+    Image im;
+    g_autofree uint8_t *data = g_malloc0(CS), *part = g_malloc(CS);
+
+    image_create(&im, "cluster_size=64k");
+    image_open(&im, ",file.fail-write=1,file.once=on,file.offset=0x50000,file.length=64k");
+    memset(part, 0x55, CS);
+    ck_assert_int_eq(block_co_pwrite(im.node, 0, data, CS, 0), -EIO);
+    int fd = open(im.path, O_WRONLY | O_CLOEXEC);
+    ck_assert_int_eq(pwrite(fd, part, CS, FIRST_DATA), CS); /* what it may leave behind */
+    close(fd);
+
+    put(&im, 4096, 512, 6, 0);
+    uint64_t n = 512;
+    Qcow2Map map;
+    ck_assert_int_eq(qcow2_lookup(im.s, 4096, &n, &map, NULL), 0);
+    ck_assert_uint_eq(map.host_off, FIRST_DATA + 4096); /* the same cluster */
+    expect(&im, 0, 4096, 0);
+    expect(&im, 4096, 512, 6);
+    expect(&im, 4608, CS - 4608, 0);
     image_end(&im);
 }
 
@@ -528,6 +558,7 @@ int main(void)
     tcase_add_test(tc, a_hole_of_one_cluster_between_two_in_flight_is_filled_alone);
     tcase_add_test(tc, a_long_write_into_a_fresh_image_is_one_write);
     tcase_add_test(tc, zero_edges_of_large_clusters_are_not_written_as_data);
+    tcase_add_test(tc, edges_are_zero_in_a_cluster_whose_first_write_failed);
     tcase_add_test(tc, preallocated_zero_clusters_are_used_again);
     tcase_add_test(tc, a_freed_cluster_is_reused_only_after_a_flush);
     tcase_add_test(tc, a_compressed_cluster_being_read_is_not_given_away);
