@@ -2,14 +2,14 @@
 # shellcheck shell=bash
 # The rows of compare.sh, which sources this. $row is the row, $1 the side (ours, ref), $2 the folder of its tools.
 
-all_rows="limit-cp limit-cipher enc enc-W dec dec-W luks luks-W cmp plain zlib zstd open \
+all_rows="limit-cp limit-cipher limit-4k-read limit-4k-over limit-4k-new limit-64k-read limit-64k-over limit-64k-new enc enc-W dec dec-W luks luks-W cmp plain zlib zstd open \
 b4k-read b4k-over b4k-alloc b64k-read b64k-over b64k-alloc e4k-read e4k-over e4k-alloc e64k-read e64k-over e64k-alloc \
 enc-plain seed"
 
 # Least ratio of the wall times, and of the CPU seconds where one is asked for. Nothing: no such row.
 row_asks() {
     case $row in
-    limit-cp | limit-cipher) echo - ;;
+    limit-cp | limit-cipher | limit-*k-read | limit-*k-over | limit-*k-new) echo - ;;
     enc) echo 12 ;;
     enc-W) echo 8 ;;
     dec | dec-W) echo 4.5 ;;
@@ -125,6 +125,15 @@ row_job() {
     [[ $row == *-W ]] && w=(-W -m 16)
     case $row in
     limit-cp) cp src.raw dst ;;
+    limit-*k-*)
+        local bytes=4096 file=src.raw n
+        [[ $row != *64k* ]] || bytes=65536
+        [[ $row == *-read ]] || file=dst
+        for n in 1 "$(nproc)"; do
+            [[ $row != *-over ]] || [ -e dst ] || cp src.raw dst
+            "$bench_dir/bench-file" "${row##*-}" $bytes "$n" "$size" $file
+        done | sort -n | head -n 1 >took
+        ;;
     limit-cipher)
         "$bench_dir/bench-cipher" --alg=aes-256 --mode=xts --chunk=65536 --sector=512 --threads="$(nproc)" |
             awk -v mib="$size" '/encrypt/ && /threads '"$(nproc)"'/ { for (i = 1; i < NF; i++) if ($(i + 1) == "MB/s" && $i > best) best = $i }
@@ -185,6 +194,7 @@ row_notes() {
             printf "size %.4f of the other%s, %.2f of %d CPUs busy%s", o / r, large, c / w, n, idle
         }'
         ;;
+    limit-*k-*) echo "the kernel alone, on one or on every CPU, whichever is faster" ;;
     limit-cp) echo "cp of the raw file" ;;
     limit-cipher) echo "the cipher alone, 64 KiB runs, on every CPU" ;;
     esac
