@@ -18,8 +18,9 @@ enum {
     PROBE_BUDGET_NS = 600 * 1000,    /* stop measuring then: the loop stands still meanwhile */
     HANDOVER_MAX_NS = 50 * 1000,     /* more is somebody else's load, which passes while the figure stays */
     HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
-    INLINE_FACTOR = 2,               /* cheaper than so many hand-overs: inline */
-    PART_FACTOR = 4,                 /* a part is worth at least so many hand-overs */
+    INLINE_ALWAYS_NS = 2 * 1000, /* no hand-over costs less: not worth asking the pool, whose lock all loops share */
+    INLINE_FACTOR = 2,           /* cheaper than so many hand-overs: inline */
+    PART_FACTOR = 4,             /* a part is worth at least so many hand-overs */
 };
 
 /* --- the cost of a hand-over --- */
@@ -144,7 +145,7 @@ static Decision decide(const OffloadJob *job, uint64_t cost_ns, size_t *parts)
     unsigned spare;
 
     *parts = 1;
-    if (job->mode == OFFLOAD_OFF) {
+    if (job->mode == OFFLOAD_OFF || (job->mode == OFFLOAD_AUTO && cost_ns < INLINE_ALWAYS_NS)) {
         return DECIDE_INLINE;
     }
     spare = job->mode == OFFLOAD_ON ? thread_pool_idle() : workers_with_cpu();

@@ -25,6 +25,7 @@
 #include "block/qcow2/qcow2-geometry.h"
 #include "block/qcow2/qcow2-header.h"
 #include "util/co-lock.h"
+#include "util/trace.h"
 
 /* The active L1 table. Guard: read with l2 guard or meta_lock; written with both. */
 typedef struct Qcow2L1 {
@@ -105,6 +106,9 @@ typedef struct Qcow2State {
 } Qcow2State;
 
 static inline Qcow2State *qcow2_state(BlockNode *node) { return node->state; }
+
+/* A number for the trace lines of a request; nobody counts while nobody looks, as loops would share the count. */
+static inline unsigned qcow2_trace_req(Qcow2State *s) { return trace_mask & (1u << TRACE_QCOW2) ? s->next_req++ : 0; }
 
 /* Mark the image corrupt (header write when read-write and @fatal) and print the reason once (section 17). Returns -EIO.
  * Context: coroutine, l2 guard not held; meta_lock held or not (takes it for the header write when it is not). */

@@ -150,7 +150,7 @@ int coroutine_fn qcow2_read_guest(Qcow2State *s, uint64_t guest_off, uint64_t by
 int coroutine_fn qcow2_co_read(BlockNode *node, const BlockRw *rw)
 {
     Qcow2State *s = qcow2_state(node);
-    unsigned req = s->next_req++;
+    unsigned req = qcow2_trace_req(s);
 
     trace(TRACE_QCOW2, "read", "req=%u guest=0x%" PRIx64 " bytes=%" PRIu64, req, (uint64_t)rw->offset,
           (uint64_t)rw->bytes);

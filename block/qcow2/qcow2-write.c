@@ -142,7 +142,7 @@ static int coroutine_fn write_plain(Qcow2State *s, const BlockRw *rw)
 int coroutine_fn qcow2_co_write(BlockNode *node, const BlockRw *rw)
 {
     Qcow2State *s = qcow2_state(node);
-    unsigned req = s->next_req++;
+    unsigned req = qcow2_trace_req(s);
 
     trace(TRACE_QCOW2, "write", "req=%u guest=0x%" PRIx64 " bytes=%" PRIu64 " flags=0x%x", req, (uint64_t)rw->offset,
           (uint64_t)rw->bytes, rw->flags);
