@@ -46,6 +46,7 @@ struct EventLoop {
     /* Fixed after event_loop_new(). */
     const LoopEngineOps *ops;
     void *engine;
+    unsigned ordinal;
     int wake_fd; /* eventfd; written only to end a sleep */
 
     /* Only on the loop's thread. */

@@ -27,6 +27,7 @@ static __thread EventLoop *current_loop;
 static LoopItem asleep_mark;
 #define LOOP_ASLEEP (&asleep_mark)
 
+static atomic_uint loops_made;
 static atomic_uint loops_awake; /* a hint for util/offload: relaxed */
 
 unsigned event_loops_awake(void)
@@ -37,6 +38,11 @@ unsigned event_loops_awake(void)
 EventLoop *event_loop_current(void)
 {
     return current_loop;
+}
+
+unsigned event_loop_ordinal(void)
+{
+    return current_loop ? current_loop->ordinal : 0;
 }
 
 const char *event_loop_engine_name(const EventLoop *loop)
@@ -228,7 +234,8 @@ static bool init_engine(EventLoop *loop, EventLoopEngine engine, GError **errp)
 
     engine = engine_from_env(engine);
 #ifdef HAVE_VALGRIND
-    /* Valgrind runs one thread at a time and keeps its lock while io_uring_enter() waits: nobody could wake the loop. */
+    /* Valgrind runs one thread at a time and keeps its lock while io_uring_enter() waits: nobody could wake the loop.
+     */
     if (engine == EVENT_LOOP_AUTO && RUNNING_ON_VALGRIND) {
         engine = EVENT_LOOP_EPOLL;
     }
@@ -264,6 +271,7 @@ EventLoop *event_loop_new(EventLoopEngine engine, GError **errp)
     }
     loop = g_new0(EventLoop, 1);
     loop->wake_fd = wake_fd;
+    loop->ordinal = atomic_fetch_add_explicit(&loops_made, 1, memory_order_relaxed);
     loop->ready_tail = &loop->ready_head;
     loop_timers_init(&loop->timers);
     if (!init_engine(loop, engine, errp)) {

@@ -23,6 +23,7 @@ void event_loop_free(EventLoop *loop);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(EventLoop, event_loop_free)
 
 EventLoop *event_loop_current(void); /* this thread's loop or NULL. Context: any */
+unsigned event_loop_ordinal(void);   /* a small number of this thread's loop: threads that work beside each other differ. Context: any */
 const char *event_loop_engine_name(const EventLoop *loop); /* "io_uring" or "epoll" */
 
 /* Make a coroutine on this thread's loop and run the loop until that coroutine has ended.

@@ -177,6 +177,63 @@ START_TEST(serialising_requests_of_several_loops_exclude_each_other)
 }
 END_TEST
 
+/* Mostly plain requests, as in life: they enter by the short way, and now and then something serialises. */
+typedef struct Mixed {
+    ReqList list;
+    _Atomic int plain[SLOTS], exclusive[SLOTS];
+    _Atomic int collisions, left, side_by_side;
+    _Atomic unsigned seed;
+} Mixed;
+
+static void mix(void *opaque)
+{
+    Mixed *s = opaque;
+    unsigned rnd = 54321 * ++s->seed;
+
+    for (int i = 0; i < 4 * ROUNDS; i++) {
+        rnd = rnd * 1103515245 + 12345;
+        unsigned slot = (rnd >> 16) % SLOTS;
+        bool serialising = (rnd >> 20) % 8 == 0;
+        Req req;
+        reqlist_begin(&s->list, &req, slot * SLOT_BYTES, SLOT_BYTES, true, serialising);
+        if (serialising) {
+            s->collisions += s->exclusive[slot]++ != 0 || s->plain[slot] != 0;
+        } else {
+            s->side_by_side += s->plain[slot]++ != 0;
+            s->collisions += s->exclusive[slot] != 0;
+        }
+        if (rnd & (1 << 24)) {
+            coroutine_reschedule();
+        }
+        *(serialising ? &s->exclusive[slot] : &s->plain[slot]) -= 1;
+        reqlist_end(&s->list, &req);
+    }
+    s->left--;
+}
+
+START_TEST(plain_requests_of_several_loops_are_never_beside_a_serialising_one)
+{
+    Mixed s = {.left = LOOPS * COROUTINES};
+    LoopThread *loops[LOOPS];
+
+    reqlist_init(&s.list);
+    for (int i = 0; i < LOOPS; i++) {
+        loops[i] = loop_thread_start("reqlist", EVENT_LOOP_AUTO, NULL);
+        ck_assert_ptr_nonnull(loops[i]);
+    }
+    for (int i = 0; i < LOOPS * COROUTINES; i++) {
+        event_loop_spawn(loop_thread_loop(loops[i % LOOPS]), mix, &s);
+    }
+    for (int i = 0; i < LOOPS; i++) {
+        loop_thread_stop(loops[i]);
+    }
+    ck_assert_int_eq(s.left, 0);
+    ck_assert_int_eq(s.collisions, 0);
+    ck_assert_int_gt(s.side_by_side, 0);
+    reqlist_destroy(&s.list);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("reqlist");
@@ -191,6 +248,7 @@ static Suite *suite(void)
     tcase_add_test(tc, empty_range_conflicts_with_nothing);
     tcase_add_test(tc, range_up_to_the_largest_offset_is_no_overflow);
     tcase_add_test(tc, serialising_requests_of_several_loops_exclude_each_other);
+    tcase_add_test(tc, plain_requests_of_several_loops_are_never_beside_a_serialising_one);
     suite_add_tcase(s, tc);
     return s;
 }
