@@ -96,6 +96,7 @@ struct BlockNode {
     char *backing_name;      /* as stored in the image; set by the driver's co_open */
     char *backing_format;    /* as stored */
     bool encrypted;
+    bool in_memory;          /* protocols: transfers wait for no device; formats: see block_node_in_memory() */
     bool probed;
     BlockLimits limits;
 

@@ -101,6 +101,8 @@ const char *block_node_format(const BlockNode *node);   /* driver name */
 const char *block_node_filename(const BlockNode *node); /* as given, or json:{...} when it does not reduce to a name */
 bool block_node_read_only(const BlockNode *node);
 bool block_node_encrypted(const BlockNode *node);
+/* All files of the image and its chain are memory (tmpfs): no request waits for a device. */
+bool block_node_in_memory(const BlockNode *node);
 BlockNode *block_node_file(const BlockNode *node);    /* borrowed or NULL */
 BlockNode *block_node_backing(const BlockNode *node); /* borrowed or NULL */
 /* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call it. */

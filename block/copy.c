@@ -409,9 +409,22 @@ static int coroutine_fn job_init(CopyJob *job, const BlockCopyOptions *opts, Blo
     return 0;
 }
 
+/* Windows wait for devices, for compressors and for each other. Where nothing waits, a second window on the same loop
+ * only takes the first one's place in the cache before it is written. */
+static unsigned useful_workers(const BlockCopyOptions *opts)
+{
+    bool waits = opts->compressed || !block_node_in_memory(opts->target);
+
+    for (size_t i = 0; i < opts->n_sources; i++) {
+        waits |= !block_node_in_memory(opts->sources[i]);
+    }
+    unsigned most = waits ? COPY_MAX_WORKERS : MIN(g_get_num_processors(), COPY_MAX_WORKERS);
+    return CLAMP(opts->workers, 1, most);
+}
+
 int coroutine_fn block_co_copy(const BlockCopyOptions *opts, BlockCopyError *err)
 {
-    unsigned workers = CLAMP(opts->workers, 1, COPY_MAX_WORKERS);
+    unsigned workers = useful_workers(opts);
     unsigned loops = opts->loops ? opts->loops : g_get_num_processors();
     CopyJob job;
 

@@ -200,6 +200,7 @@ static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigne
         s->locking = FILE_LOCK_OFF;
     }
     node->exact_path = g_steal_pointer(&path);
+    node->in_memory = s->in_memory;
     set_limits(node, s);
     return true;
 }

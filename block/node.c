@@ -98,6 +98,16 @@ bool block_node_encrypted(const BlockNode *node)
     return node->encrypted;
 }
 
+bool block_node_in_memory(const BlockNode *node)
+{
+    for (; node; node = node->backing) {
+        if (!(node->file ? block_node_in_memory(node->file) : node->in_memory)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 BlockNode *block_node_file(const BlockNode *node)
 {
     return node->file;
