@@ -18,7 +18,7 @@ typedef struct CipherDriver {
     CipherRunFunc *encrypt, *decrypt;
 } CipherDriver;
 
-extern const CipherDriver cipher_driver_gnutls, cipher_driver_nettle;
+extern const CipherDriver cipher_driver_gnutls, cipher_driver_nettle, cipher_driver_afalg;
 
 /* True when @driver gives the known answers of @alg's family in @mode, all key sizes it supports. Context: any; pure.
  * */

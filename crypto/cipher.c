@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "config.h"
 #include "crypto/cipher-int.h"
+#include "crypto/cipher-measure.h"
 #include "crypto/init.h"
 #if defined(__x86_64__) || defined(__aarch64__)
 #include "crypto/cipher-vector.h"
@@ -35,7 +37,7 @@ static const CipherAlgRow alg_rows[CIPHER_COUNT] = {
 static const char *const mode_names[CIPHER_MODE_COUNT] = {
     [CIPHER_ECB] = "ecb", [CIPHER_CBC] = "cbc", [CIPHER_XTS] = "xts", [CIPHER_CTR] = "ctr"};
 
-/* Best first. */
+/* Best first; the kernel's, which is best for some requests of some ciphers at most, last. */
 static const CipherDriver *const rows[] = {
 #ifdef __x86_64__
     &cipher_driver_vector_avx512, &cipher_driver_vector_avx2, &cipher_driver_vector_aesni,
@@ -43,6 +45,9 @@ static const CipherDriver *const rows[] = {
     &cipher_driver_vector_arm64,
 #endif
     &cipher_driver_gnutls,        &cipher_driver_nettle,
+#if HAVE_AFALG
+    &cipher_driver_afalg,
+#endif
 };
 
 /* What the self-test of a combination said. Two threads may both run it: they store the same. */
@@ -52,6 +57,11 @@ static _Atomic int row_state[G_N_ELEMENTS(rows)][CIPHER_COUNT][CIPHER_MODE_COUNT
 struct Cipher {
     const CipherDriver *driver;
     void *ctx;
+    /* A second row for large requests, NULL without, and the bytes from which on it is measured to be faster; [1]
+     * encrypts. */
+    const CipherDriver *large_driver;
+    void *large_ctx;
+    size_t large_from[2];
 };
 
 const char *cipher_alg_name(CipherAlg alg)
@@ -222,11 +232,41 @@ static Cipher *cipher_new_from_driver(const CipherDriver *d, CipherAlg alg, Ciph
     if (!ctx) {
         return NULL;
     }
-    c = g_new(Cipher, 1);
+    c = g_new0(Cipher, 1);
     c->driver = d;
     c->ctx = ctx;
     return c;
 }
+
+#if HAVE_AFALG
+/* The kernel's row, where it is there and some request is faster by it. A row that was asked for is left alone. */
+static void add_row_for_large(Cipher *c, CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len)
+{
+    /* 0 = not measured yet. Two threads may both measure: no harm. */
+    static _Atomic size_t from[CIPHER_COUNT][CIPHER_MODE_COUNT][2];
+    const size_t kernel = G_N_ELEMENTS(rows) - 1;
+
+    if (g_getenv("QBLOCK_CIPHER") || c->driver == rows[kernel] || !row_passes(kernel, alg, mode)) {
+        return;
+    }
+    for (int encrypt = 0; encrypt < 2; encrypt++) {
+        _Atomic size_t *bytes = &from[alg][mode][encrypt];
+
+        if (atomic_load(bytes) == 0) {
+            atomic_store(bytes, cipher_measure_crossover(c->driver, rows[kernel], alg, mode, encrypt));
+            trace(TRACE_CRYPTO, "cipher-large", "%s-%s %s: %s from %zu bytes", cipher_alg_name(alg),
+                  cipher_mode_name(mode), encrypt ? "encrypt" : "decrypt", rows[kernel]->name, atomic_load(bytes));
+        }
+        c->large_from[encrypt] = atomic_load(bytes);
+    }
+    if (MIN(c->large_from[0], c->large_from[1]) != CIPHER_NEVER) {
+        c->large_ctx = rows[kernel]->ctx_new(alg, mode, key, key_len, NULL);
+        c->large_driver = c->large_ctx ? rows[kernel] : NULL;
+    }
+}
+#else
+static void add_row_for_large(Cipher *c, CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len) {}
+#endif
 
 Cipher *cipher_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t key_len, GError **errp)
 {
@@ -241,6 +281,7 @@ Cipher *cipher_new(CipherAlg alg, CipherMode mode, const uint8_t *key, size_t ke
         g_clear_error(&err);
         Cipher *c = cipher_new_from_driver(d, alg, mode, key, key_len, &err);
         if (c) {
+            add_row_for_large(c, alg, mode, key, key_len);
             return c;
         }
     }
@@ -264,6 +305,9 @@ void cipher_free(Cipher *c)
 {
     if (c) {
         c->driver->ctx_free(c->ctx);
+        if (c->large_driver) {
+            c->large_driver->ctx_free(c->large_ctx);
+        }
         g_free(c);
     }
 }
@@ -275,11 +319,17 @@ const char *cipher_row(const Cipher *c)
 
 int cipher_encrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
 {
+    if (c->large_driver && sector_bytes * count >= c->large_from[1]) {
+        return c->large_driver->encrypt(c->large_ctx, ivs, sector_bytes, count, in, out);
+    }
     return c->driver->encrypt(c->ctx, ivs, sector_bytes, count, in, out);
 }
 
 int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out)
 {
+    if (c->large_driver && sector_bytes * count >= c->large_from[0]) {
+        return c->large_driver->decrypt(c->large_ctx, ivs, sector_bytes, count, in, out);
+    }
     return c->driver->decrypt(c->ctx, ivs, sector_bytes, count, in, out);
 }
 

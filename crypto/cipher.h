@@ -2,8 +2,9 @@
 /* Ciphers: a driver table whose rows encrypt runs of sectors with one key.
  *
  * A Cipher is keyed once and used by one thread at a time. Rows, best first: vector AES where the CPU has it, gnutls,
- * nettle for what gnutls lacks. A row is used for a cipher and mode only after it has passed the known
- * answers of cipher-kat.c in this process, which the first use asks for.
+ * nettle for what gnutls lacks. Requests of a size for which the kernel's ciphers (AF_ALG) have been measured to be
+ * faster than the best row go to those. A row is used for a cipher and mode only after it has passed the known answers
+ * of cipher-kat.c in this process, which the first use asks for.
  * QBLOCK_CIPHER=<row or its first word> puts a row first where it supports the algorithm. */
 #ifndef QBLOCK_CRYPTO_CIPHER_H
 #define QBLOCK_CRYPTO_CIPHER_H
@@ -58,7 +59,7 @@ Cipher *cipher_new_from_row(const char *row, CipherAlg alg, CipherMode mode, con
                             GError **errp);
 void cipher_free(Cipher *c); /* wipes; NULL allowed */
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(Cipher, cipher_free)
-const char *cipher_row(const Cipher *c); /* the driver row's name */
+const char *cipher_row(const Cipher *c); /* name of the row that does small requests, and mostly all */
 
 /* Names of the rows of this build that this machine can run, in order of preference; NULL past the end. */
 const char *cipher_row_name_at(size_t i);

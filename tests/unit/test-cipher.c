@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "crypto/cipher.h"
 
+#include "config.h"
+#if HAVE_AFALG
+#include <linux/if_alg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#endif
+
 #include "crypto/init.h"
 #include "tests/unit/crypto-fixture.h"
 
@@ -130,6 +137,44 @@ START_TEST(what_no_row_does_is_refused_by_name)
 }
 END_TEST
 
+#if HAVE_AFALG
+static bool kernel_has_skcipher(const char *name)
+{
+    struct sockaddr_alg sa = {.salg_family = AF_ALG, .salg_type = "skcipher"};
+    int fd = socket(AF_ALG, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    bool ok;
+
+    g_strlcpy((char *)sa.salg_name, name, sizeof(sa.salg_name));
+    ok = fd >= 0 && bind(fd, (struct sockaddr *)&sa, sizeof(sa)) == 0;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return ok;
+}
+
+START_TEST(the_row_of_the_kernel_is_there_where_the_kernel_offers_it)
+{
+    uint8_t key[64];
+    g_autoptr(Cipher) c = NULL;
+    GError *err = NULL;
+    const char *row;
+    bool listed = false;
+
+    fill_sequence(key, sizeof(key));
+    for (size_t i = 0; (row = cipher_row_name_at(i)); i++) {
+        listed = listed || !strcmp(row, "afalg");
+    }
+    ck_assert_int_eq(listed, kernel_has_skcipher("ecb(aes)"));
+    c = cipher_new_from_row("afalg", CIPHER_AES_256, CIPHER_XTS, key, sizeof(key), &err);
+    if (listed) {
+        ck_assert_str_eq(cipher_row(c), "afalg");
+    } else {
+        assert_error(err, "No cipher row 'afalg' for aes-256-xts");
+    }
+}
+END_TEST
+#endif
+
 START_TEST(names_round_trip)
 {
     CipherAlg alg;
@@ -180,6 +225,9 @@ int main(void)
     tcase_add_test(t, ctr_carries_through_the_whole_block);
     tcase_add_test(t, start_of_the_layer_passes_its_self_test);
     tcase_add_test(t, what_no_row_does_is_refused_by_name);
+#if HAVE_AFALG
+    tcase_add_test(t, the_row_of_the_kernel_is_there_where_the_kernel_offers_it);
+#endif
     tcase_add_test(t, names_round_trip);
     tcase_add_test(t, the_environment_puts_a_row_first);
     suite_add_tcase(s, t);
