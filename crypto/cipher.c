@@ -254,8 +254,9 @@ static void add_row_for_large(Cipher *c, CipherAlg alg, CipherMode mode, const u
 
         if (atomic_load(bytes) == 0) {
             atomic_store(bytes, cipher_measure_crossover(c->driver, rows[kernel], alg, mode, encrypt));
-            trace(TRACE_CRYPTO, "cipher-large", "%s-%s %s: %s from %zu bytes", cipher_alg_name(alg),
-                  cipher_mode_name(mode), encrypt ? "encrypt" : "decrypt", rows[kernel]->name, atomic_load(bytes));
+            trace(TRACE_CRYPTO, "cipher-large", "alg=%s-%s %s row=%s from=%zd", cipher_alg_name(alg),
+                  cipher_mode_name(mode), encrypt ? "encrypt" : "decrypt", rows[kernel]->name,
+                  (ssize_t)atomic_load(bytes)); /* -1: never */
         }
         c->large_from[encrypt] = atomic_load(bytes);
     }
