@@ -5,15 +5,22 @@
 
 /* Each shelf holds one idle cipher or NULL and is only ever exchanged, so there is no ABA to guard against. A thread
  * starts at a shelf of its own, which mostly holds the cipher it returned last, warm in its cache. */
-enum { SHELVES = 32 };
+enum { SHELVES = 32, CACHE_LINE = 64 };
+
+/* A line of its own: threads beside each other change theirs with each request, and what is fixed is read by all. */
+typedef struct Shelf {
+    SectorCipher *_Atomic cipher;
+    char pad[CACHE_LINE - sizeof(SectorCipher *)];
+} Shelf;
 
 struct CipherSlots {
     /* fixed after new */
     SectorCipherSpec spec;
     SecBuf *key;
+    char pad[CACHE_LINE];
 
     /* atomic */
-    SectorCipher *_Atomic shelf[SHELVES];
+    Shelf shelf[SHELVES];
 };
 
 static unsigned own_shelf(void)
@@ -32,7 +39,7 @@ SectorCipher *cipher_slots_get(CipherSlots *s)
     unsigned first = own_shelf();
 
     for (unsigned i = 0; i < SHELVES; i++) {
-        SectorCipher *_Atomic *shelf = &s->shelf[(first + i) % SHELVES];
+        SectorCipher *_Atomic *shelf = &s->shelf[(first + i) % SHELVES].cipher;
 
         if (atomic_load_explicit(shelf, memory_order_relaxed)) {
             SectorCipher *sc = atomic_exchange_explicit(shelf, NULL, memory_order_acquire);
@@ -51,8 +58,8 @@ void cipher_slots_put(CipherSlots *s, SectorCipher *sc)
     for (unsigned i = 0; i < SHELVES; i++) {
         SectorCipher *empty = NULL;
 
-        if (atomic_compare_exchange_strong_explicit(&s->shelf[(first + i) % SHELVES], &empty, sc, memory_order_release,
-                                                    memory_order_relaxed)) {
+        if (atomic_compare_exchange_strong_explicit(&s->shelf[(first + i) % SHELVES].cipher, &empty, sc,
+                                                    memory_order_release, memory_order_relaxed)) {
             return;
         }
     }
@@ -78,7 +85,7 @@ void cipher_slots_free(CipherSlots *s)
 {
     if (s) {
         for (unsigned i = 0; i < SHELVES; i++) {
-            sector_cipher_free(s->shelf[i]);
+            sector_cipher_free(s->shelf[i].cipher);
         }
         secbuf_free(s->key);
         g_free(s);
