@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The decision: compare what a job costs with what a hand-over costs, and look at how busy the loop is. */
+/* The decision: compare what a job costs with what a hand-over costs, look at how busy the loop is, and at how such
+ * jobs have fared. */
 #include "util/offload.h"
 
 #include <glib.h>
@@ -9,6 +10,7 @@
 #include <stdlib.h>
 
 #include "util/event-loop-int.h"
+#include "util/offload-tune.h"
 #include "util/thread-pool-int.h"
 #include "util/thread-pool.h"
 #include "util/trace.h"
@@ -20,7 +22,9 @@ enum {
     HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
     INLINE_ALWAYS_NS = 2 * 1000, /* no hand-over costs less: not worth asking the pool, whose lock all loops share */
     INLINE_FACTOR = 2,           /* cheaper than so many hand-overs: inline */
-    PART_FACTOR = 4,             /* a part is worth at least so many hand-overs */
+    TUNE_CLASSES = 32,           /* of cost, by powers of two */
+    PART_FACTOR = 4,             /* the share of a thread is worth at least so many hand-overs */
+    PARTS_OF_THREAD = 2,         /* of a share: who comes late leaves a part to the others */
 };
 
 /* --- the cost of a hand-over --- */
@@ -125,11 +129,11 @@ static unsigned workers_with_cpu(void)
 }
 
 /* How many threads @job is worth: at most the units it has, @spare workers plus the caller. */
-static size_t worthwhile_parts(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns, unsigned spare)
+static size_t worthwhile_threads(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns, unsigned spare)
 {
-    uint64_t parts = MIN((uint64_t)spare + 1, cost_ns / (PART_FACTOR * handover_ns));
+    uint64_t threads = MIN((uint64_t)spare + 1, cost_ns / (PART_FACTOR * handover_ns));
 
-    return (size_t)MIN(parts, (uint64_t)job->units);
+    return (size_t)MIN(threads, (uint64_t)job->units);
 }
 
 /* Other requests of this loop could use the thread while a worker does the job. */
@@ -140,31 +144,72 @@ static bool loop_has_other_work(void)
     return loop_has_ready(loop) || loop->inflight > 0;
 }
 
-static Decision decide(const OffloadJob *job, uint64_t cost_ns, size_t *parts)
+/* What is known of jobs of about one cost. Of this thread: what pays depends on what else its loop does. */
+static OffloadTune *tune_of(uint64_t cost_ns, bool busy)
 {
-    unsigned spare;
+    static __thread OffloadTune tunes[2][TUNE_CLASSES];
 
-    *parts = 1;
-    if (job->mode == OFFLOAD_OFF || (job->mode == OFFLOAD_AUTO && cost_ns < INLINE_ALWAYS_NS)) {
-        return DECIDE_INLINE;
+    return &tunes[busy][MIN(g_bit_storage(cost_ns), TUNE_CLASSES - 1)];
+}
+
+typedef struct Plan {
+    Decision decision;
+    size_t threads;
+    OffloadTune *tune; /* NULL: nothing is learned from this job */
+    bool busy, pool;   /* for @tune */
+    uint64_t start_ns;
+} Plan;
+
+/* Other jobs wait: whole jobs go to workers while one is free, the others are done here meanwhile. */
+static void plan_busy(Plan *p, uint64_t cost_ns)
+{
+    p->busy = true;
+    p->tune = tune_of(cost_ns, true);
+    p->start_ns = clock_monotonic_ns();
+    p->pool = offload_tune_choose(p->tune, true, p->start_ns);
+    if (p->pool && workers_with_cpu() > 0) {
+        p->decision = DECIDE_WORKER;
     }
-    spare = job->mode == OFFLOAD_ON ? thread_pool_idle() : workers_with_cpu();
-    if (job->mode == OFFLOAD_AUTO && spare == 0) {
-        return DECIDE_INLINE;
+}
+
+/* Nothing else waits: the job is shared with workers. */
+static void plan_alone(Plan *p, const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns)
+{
+    p->threads = worthwhile_threads(job, cost_ns, handover_ns, workers_with_cpu());
+    if (p->threads <= 1) {
+        return;
     }
-    uint64_t handover_ns = offload_handover_ns();
-    if (job->mode == OFFLOAD_AUTO && cost_ns < INLINE_FACTOR * handover_ns) {
-        return DECIDE_INLINE;
+    p->tune = tune_of(cost_ns, false);
+    p->start_ns = clock_monotonic_ns();
+    p->pool = offload_tune_choose(p->tune, true, p->start_ns);
+    if (p->pool) {
+        p->decision = DECIDE_SPLIT;
     }
-    if (job->mode == OFFLOAD_AUTO && loop_has_other_work()) {
-        return DECIDE_WORKER;
+}
+
+/* A hand-over may pay: by the estimates, and by what such jobs have shown. */
+static void plan_auto(Plan *p, const OffloadJob *job, uint64_t cost_ns)
+{
+    uint64_t handover_ns;
+
+    if (cost_ns < INLINE_ALWAYS_NS || thread_pool_size() == 0) {
+        return;
     }
-    *parts = worthwhile_parts(job, cost_ns, handover_ns, spare);
-    if (*parts > 1) {
-        return DECIDE_SPLIT;
+    handover_ns = offload_handover_ns();
+    if (cost_ns < INLINE_FACTOR * handover_ns) {
+        return;
     }
-    *parts = 1;
-    return job->mode == OFFLOAD_ON ? DECIDE_WORKER : DECIDE_INLINE;
+    if (loop_has_other_work()) {
+        plan_busy(p, cost_ns);
+    } else {
+        plan_alone(p, job, cost_ns, handover_ns);
+    }
+}
+
+static void plan_on(Plan *p, const OffloadJob *job, uint64_t cost_ns)
+{
+    p->threads = worthwhile_threads(job, cost_ns, offload_handover_ns(), thread_pool_idle());
+    p->decision = p->threads > 1 ? DECIDE_SPLIT : DECIDE_WORKER;
 }
 
 /* --- the run --- */
@@ -193,25 +238,39 @@ static int run_whole(void *arg)
     return run_part(arg, 0);
 }
 
+static int coroutine_fn run_planned(OffloadRun *r, const Plan *p)
+{
+    switch (p->decision) {
+    case DECIDE_WORKER:
+        return thread_pool_submit_co(run_whole, r);
+    case DECIDE_SPLIT:
+        r->parts = MIN(p->threads * PARTS_OF_THREAD, r->job->units);
+        return thread_pool_map_co(run_part, r, r->parts, (unsigned)(p->threads - 1));
+    case DECIDE_INLINE:
+        break;
+    }
+    return run_part(r, 0);
+}
+
 int coroutine_fn offload_run_co(const OffloadJob *job)
 {
-    OffloadRun r = {.job = job};
+    OffloadRun r = {.job = job, .parts = 1};
+    Plan p = {.decision = DECIDE_INLINE, .threads = 1};
     uint64_t cost_ns = job_cost_ns(job);
-    Decision decision;
 
     if (job->units == 0) {
         return 0;
     }
-    decision = decide(job, cost_ns, &r.parts);
-    trace(TRACE_UTIL, "offload", "what=%s units=%zu cost_ns=%" PRIu64 " decision=%s parts=%zu", job->what, job->units,
-          cost_ns, decision_names[decision], r.parts);
-    switch (decision) {
-    case DECIDE_WORKER:
-        return thread_pool_submit_co(run_whole, &r);
-    case DECIDE_SPLIT:
-        return thread_pool_map_co(run_part, &r, r.parts);
-    case DECIDE_INLINE:
-        break;
+    if (job->mode == OFFLOAD_AUTO) {
+        plan_auto(&p, job, cost_ns);
+    } else if (job->mode == OFFLOAD_ON) {
+        plan_on(&p, job, cost_ns);
     }
-    return run_part(&r, 0);
+    trace(TRACE_UTIL, "offload", "what=%s units=%zu cost_ns=%" PRIu64 " decision=%s threads=%zu", job->what, job->units,
+          cost_ns, decision_names[p.decision], p.decision == DECIDE_SPLIT ? p.threads : 1);
+    int ret = run_planned(&r, &p);
+    if (p.tune) {
+        offload_tune_done(p.tune, p.pool, p.busy, cost_ns, p.start_ns, clock_monotonic_ns());
+    }
+    return ret;
 }

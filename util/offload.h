@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The one place that decides whether a codec job runs inline, on a worker, or split over several.
  *
- * A job states its cost: units times the measured time per unit of that codec on this machine. Cheap jobs run inline, dear
- * ones go to the pool; a large job is split over idle workers and the caller takes a share. Each decision is the trace
- * event "offload". */
+ * A job states its cost: units times the measured time per unit of that codec on this machine. Cheap jobs run inline. A
+ * dear one may go to the pool: whole, when other work waits on its loop and a worker is free, else shared with idle workers
+ * in parts. Whether that is done is learned from such jobs (util/offload-tune). Each decision is the trace event "offload".
+ */
 #ifndef QBLOCK_UTIL_OFFLOAD_H
 #define QBLOCK_UTIL_OFFLOAD_H
 

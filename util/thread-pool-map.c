@@ -10,9 +10,13 @@
 #include <stdatomic.h>
 
 #include "util/co-lock.h"
+#include "util/event-loop.h"
 #include "util/thread-pool-int.h"
 
-enum { MAP_HELPERS_MAX = 64 };
+enum {
+    MAP_HELPERS_MAX = 64,
+    AWAKE_NS = 20000, /* a sleep and a wake-up take about as long */
+};
 
 typedef struct MapJob {
     ThreadPoolPartFunc *func;
@@ -23,8 +27,8 @@ typedef struct MapJob {
     pthread_mutex_t lock;
     pthread_cond_t idle;
     /* Under @lock. */
-    unsigned helpers;  /* that have begun or may */
-    Coroutine *waiter; /* the caller, once it yields */
+    atomic_uint helpers; /* that have begun or may; the caller peeks at it without */
+    Coroutine *waiter;   /* the caller, once it yields */
     size_t bad_part;
     int ret; /* of bad_part */
 } MapJob;
@@ -69,9 +73,9 @@ static void run_helper(PoolJob *job)
 }
 
 /* Returns how many of @helpers are in use. */
-static unsigned start_helpers(MapJob *m, MapHelper *helpers)
+static unsigned start_helpers(MapJob *m, MapHelper *helpers, unsigned max)
 {
-    unsigned count = (unsigned)MIN(MIN(m->n - 1, (size_t)thread_pool_idle()), MAP_HELPERS_MAX);
+    unsigned count = (unsigned)MIN(MIN(m->n - 1, (size_t)thread_pool_idle()), MIN(max, MAP_HELPERS_MAX));
 
     m->helpers = count; /* before the first begins */
     for (unsigned i = 0; i < count; i++) {
@@ -111,7 +115,19 @@ static int map_finish(MapJob *m)
     return m->ret;
 }
 
-int coroutine_fn thread_pool_map_co(ThreadPoolPartFunc *func, void *arg, size_t n)
+/* The last parts are mostly done before a sleep would have begun. */
+static void wait_awake(MapJob *m)
+{
+    int64_t until_ns = clock_monotonic_ns() + AWAKE_NS;
+
+    while (atomic_load_explicit(&m->helpers, memory_order_relaxed) > 0 && clock_monotonic_ns() < until_ns) {
+#ifdef __x86_64__
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
+int coroutine_fn thread_pool_map_co(ThreadPoolPartFunc *func, void *arg, size_t n, unsigned helpers_max)
 {
     MapHelper helpers[MAP_HELPERS_MAX];
     MapJob m;
@@ -121,9 +137,14 @@ int coroutine_fn thread_pool_map_co(ThreadPoolPartFunc *func, void *arg, size_t 
         return 0;
     }
     map_init(&m, func, arg, n);
-    unsigned count = start_helpers(&m, helpers);
+    unsigned count = start_helpers(&m, helpers, helpers_max);
     run_parts(&m);
     cancel_helpers_and_lock(&m, helpers, count);
+    if (m.helpers > 0) {
+        pthread_mutex_unlock(&m.lock);
+        wait_awake(&m);
+        pthread_mutex_lock(&m.lock);
+    }
     bool wait = m.helpers > 0;
     if (wait) {
         m.waiter = coroutine_self();
@@ -145,7 +166,7 @@ int thread_pool_map_blocking(ThreadPoolPartFunc *func, void *arg, size_t n)
         return 0;
     }
     map_init(&m, func, arg, n);
-    unsigned count = start_helpers(&m, helpers);
+    unsigned count = start_helpers(&m, helpers, MAP_HELPERS_MAX);
     run_parts(&m);
     cancel_helpers_and_lock(&m, helpers, count);
     while (m.helpers > 0) {

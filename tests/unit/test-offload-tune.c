@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The choice between two ways on a simulated clock: the faster one is found, kept, and left when it is no longer the
+ * faster one, and trying the other costs little. */
+#include "util/offload-tune.h"
+
+#include <check.h>
+#include <glib.h>
+#include <stdlib.h>
+
+enum { COST_NS = 40000 };
+
+typedef struct Sim {
+    OffloadTune tune;
+    uint64_t now_ns;
+    double took[2]; /* cost of a job by way, in COST_NS */
+    bool busy;
+    unsigned jobs[2];
+} Sim;
+
+/* @n jobs, one after another; their time in COST_NS. */
+static double run_jobs(Sim *s, unsigned n, bool prior)
+{
+    uint64_t begin_ns = s->now_ns;
+
+    s->jobs[0] = s->jobs[1] = 0;
+    for (unsigned i = 0; i < n; i++) {
+        bool pool = offload_tune_choose(&s->tune, prior, s->now_ns);
+        uint64_t start_ns = s->now_ns;
+
+        s->now_ns += s->took[pool] * COST_NS;
+        s->jobs[pool]++;
+        offload_tune_done(&s->tune, pool, s->busy, COST_NS, start_ns, s->now_ns);
+    }
+    return (double)(s->now_ns - begin_ns) / COST_NS;
+}
+
+static Sim new_sim(double inline_took, double pool_took, bool busy)
+{
+    return (Sim){.now_ns = 1000, .took = {inline_took, pool_took}, .busy = busy};
+}
+
+START_TEST(the_first_job_is_done_as_the_estimates_say)
+{
+    OffloadTune yes = {0}, no = {0};
+
+    ck_assert(offload_tune_choose(&yes, true, 1));
+    ck_assert(!offload_tune_choose(&no, false, 1));
+}
+END_TEST
+
+/* _i: busy or not, prior right or wrong, pool or inline the faster one. */
+START_TEST(the_faster_way_is_found_and_trying_the_other_costs_little)
+{
+    bool busy = _i & 1, prior = _i & 2, pool_is_faster = _i & 4;
+    Sim s = new_sim(pool_is_faster ? 2 : 1, pool_is_faster ? 1 : 2, busy);
+
+    run_jobs(&s, 4 * 64, prior);
+    double took = run_jobs(&s, 20000, prior);
+    ck_assert_uint_gt(s.jobs[pool_is_faster], 19000);
+    ck_assert_uint_gt(s.jobs[!pool_is_faster], 0); /* it goes on looking */
+    ck_assert_msg(took < 20000 * 1.03, "%.0f for 20000 jobs", took);
+}
+END_TEST
+
+START_TEST(a_hopeless_way_is_given_up_early)
+{
+    Sim s = new_sim(1, 100, _i);
+
+    run_jobs(&s, 4 * 64, false);
+    ck_assert_uint_le(s.jobs[true], 32); /* two tries, a quarter of a window each */
+}
+END_TEST
+
+START_TEST(a_way_that_became_slower_is_left)
+{
+    Sim s = new_sim(2, 1, _i);
+
+    run_jobs(&s, 20000, true);
+    s.took[true] = 4; /* somebody else has the CPUs now */
+    run_jobs(&s, 64 * 66, true);
+    run_jobs(&s, 5000, true);
+    ck_assert_uint_gt(s.jobs[false], 4500);
+    s.took[true] = 1;
+    run_jobs(&s, 64 * 66, true);
+    run_jobs(&s, 5000, true);
+    ck_assert_uint_gt(s.jobs[true], 4500);
+}
+END_TEST
+
+START_TEST(a_difference_of_noise_does_not_change_the_way)
+{
+    Sim s = new_sim(1, 0.98, _i);
+
+    run_jobs(&s, 20000, false);
+    ck_assert_uint_lt(s.jobs[true], 1000);
+}
+END_TEST
+
+/* Jobs of two windows overlap: one that was begun in the window before is of the other way, and does not count. */
+START_TEST(jobs_of_the_window_before_do_not_count)
+{
+    OffloadTune t = {0};
+
+    ck_assert(offload_tune_choose(&t, true, 100));
+    for (int i = 0; i < 1000; i++) {
+        offload_tune_done(&t, false, true, COST_NS, 100, 200 + i);
+    }
+    ck_assert_uint_eq(t.jobs, 0);
+    ck_assert(offload_tune_choose(&t, true, 2000));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("offload-tune");
+    TCase *tc = tcase_create("all");
+
+    tcase_add_test(tc, the_first_job_is_done_as_the_estimates_say);
+    tcase_add_loop_test(tc, the_faster_way_is_found_and_trying_the_other_costs_little, 0, 8);
+    tcase_add_loop_test(tc, a_hopeless_way_is_given_up_early, 0, 2);
+    tcase_add_loop_test(tc, a_way_that_became_slower_is_left, 0, 2);
+    tcase_add_loop_test(tc, a_difference_of_noise_does_not_change_the_way, 0, 2);
+    tcase_add_test(tc, jobs_of_the_window_before_do_not_count);
+    suite_add_tcase(s, tc);
+
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? 1 : 0;
+}

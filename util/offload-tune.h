@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* Which of two ways to do a kind of job is the faster one here and now: found out by doing the jobs.
+ *
+ * Jobs come in windows, each done one way. From time to time a window is done the other way; the better speed wins.
+ * Whether a hand-over pays depends on what else the machine does, which no estimate at start can know. Pure; one cell
+ * belongs to one thread. */
+#ifndef QBLOCK_UTIL_OFFLOAD_TUNE_H
+#define QBLOCK_UTIL_OFFLOAD_TUNE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed before first use. */
+typedef struct OffloadTune {
+    bool known;         /* @pool has been set */
+    bool pool;          /* the better way: true = handed over, false = inline */
+    bool trying;        /* this window is done the other way */
+    unsigned period;    /* windows of the better way between two tries */
+    unsigned left;      /* of these, still to come */
+    unsigned jobs;      /* in this window */
+    uint64_t work_ns;   /* their estimated cost */
+    uint64_t spent_ns;  /* the time they took, each on its own */
+    uint64_t begin_ns;  /* of the window; 0: no job yet */
+    double speed[2];    /* work over time, by way, of its last window */
+} OffloadTune;
+
+/* How the next job is to be done: true = handed over. @prior: what the estimates say, used until more is known. */
+bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns);
+
+/* A job of estimated cost @cost_ns was done in the way @pool, from @start_ns to @now_ns. @busy: jobs overlap, so what
+ * counts is how many come out of a window, not how long each took. */
+void offload_tune_done(OffloadTune *t, bool pool, bool busy, uint64_t cost_ns, uint64_t start_ns, uint64_t now_ns);
+
+#endif
