@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "util/progress.h"
+
 static const char *tool_name = "qblock"; /* set once at start, before there is a second thread */
 
 void report_init(const char *name)
@@ -102,7 +104,11 @@ bool report_finish_stdout(void)
     if (!ferror(stdout)) {
         return true;
     }
-    /* Where the C library flushed by itself nobody kept the reason. */
-    report_error("Could not write to standard output: %s", g_strerror(flush_errno ? flush_errno : EIO));
+    /* Where the C library flushed by itself nobody kept the reason: EIO then. */
+    int reason = progress_stdout_errno(); /* a progress line comes first */
+    if (reason == 0) {
+        reason = flush_errno;
+    }
+    report_error("Could not write to standard output: %s", g_strerror(reason ? reason : EIO));
     return false;
 }

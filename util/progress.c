@@ -42,6 +42,22 @@ static struct {
     _Atomic int handlers;
 } report;
 
+static _Atomic int stdout_errno; /* why standard output was lost, the first reason only */
+
+static void flush_stdout(void)
+{
+    int none = 0;
+
+    if (fflush(stdout) != 0) {
+        atomic_compare_exchange_strong(&stdout_errno, &none, errno);
+    }
+}
+
+int progress_stdout_errno(void)
+{
+    return atomic_load(&stdout_errno);
+}
+
 static int64_t now_ns(void)
 {
     struct timespec t;
@@ -138,7 +154,7 @@ static void show_locked(Progress *p)
     } else {
         fwrite(line, 1, bytes, stdout);
     }
-    fflush(stdout);
+    flush_stdout();
 }
 
 static void show(Progress *p)
@@ -163,7 +179,7 @@ Progress *progress_new(bool enabled, uint64_t total)
     if (enabled) {
         char line[LINE_BYTES];
         fwrite(line, 1, format_line(line, 0, '\r'), stdout); /* 0 even when there is nothing to do */
-        fflush(stdout);
+        flush_stdout();
         atomic_store(&p->next_shown, STEP);
     }
     return p;
@@ -214,7 +230,7 @@ void progress_end(Progress *p)
     }
     if (p->enabled) {
         putchar('\n');
-        fflush(stdout);
+        flush_stdout();
     }
     pthread_mutex_destroy(&p->lock);
     g_free(p);

@@ -18,5 +18,7 @@ void progress_set_total(Progress *p, uint64_t total); /* Context: any thread */
 void progress_add(Progress *p, uint64_t done);        /* Context: any thread; NULL allowed */
 void progress_done(Progress *p);                      /* the job succeeded: shows 100 %; NULL allowed */
 void progress_end(Progress *p);                       /* prints the newline and frees; NULL allowed */
+/* Why a progress line could not be written: the first errno, 0 if all were. Context: any thread. */
+int progress_stdout_errno(void);
 
 #endif
