@@ -66,6 +66,7 @@ static int coroutine_fn run_stream(void *opaque)
     Stream *s = opaque;
 
     while (clock_monotonic_ns() < s->until_ns) {
+        coroutine_reschedule(); /* requests come from the loop: those of the other streams are there too */
         int ret = crypt_io_encrypt_co(&s->b->crypt, s->done, s->buf, s->buf, s->bytes);
         if (ret < 0) {
             return ret;

@@ -24,7 +24,10 @@ bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns)
     }
     if (t->begin_ns == 0) {
         t->begin_ns = now_ns;
+    } else if (t->inflight == 0) {
+        t->begin_ns += now_ns - t->last_ns; /* nobody had a job for us meanwhile */
     }
+    t->inflight++;
     return t->pool != t->trying;
 }
 
@@ -58,6 +61,8 @@ void offload_tune_done(OffloadTune *t, bool pool, bool busy, uint64_t cost_ns, u
     unsigned jobs = busy ? BUSY_JOBS : ALONE_JOBS;
     uint64_t time_ns;
 
+    t->inflight--;
+    t->last_ns = now_ns;
     if (pool != (t->pool != t->trying) || t->begin_ns == 0) {
         return; /* begun in the window before */
     }

@@ -20,11 +20,14 @@ typedef struct OffloadTune {
     unsigned jobs;      /* in this window */
     uint64_t work_ns;   /* their estimated cost */
     uint64_t spent_ns;  /* the time they took, each on its own */
-    uint64_t begin_ns;  /* of the window; 0: no job yet */
+    uint64_t begin_ns;  /* of the window, moved by the time without a job; 0: no job yet */
+    unsigned inflight;  /* jobs chosen for and not done */
+    uint64_t last_ns;   /* when the last one was done */
     double speed[2];    /* work over time, by way, of its last window */
 } OffloadTune;
 
-/* How the next job is to be done: true = handed over. @prior: what the estimates say, used until more is known. */
+/* How the next job is to be done: true = handed over. @prior: what the estimates say, used until more is known. Each call is
+ * followed by one of offload_tune_done(). */
 bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns);
 
 /* A job of estimated cost @cost_ns was done in the way @pool, from @start_ns to @now_ns. @busy: jobs overlap, so what

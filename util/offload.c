@@ -22,6 +22,7 @@ enum {
     HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
     INLINE_ALWAYS_NS = 2 * 1000, /* no hand-over costs less: not worth asking the pool, whose lock all loops share */
     INLINE_FACTOR = 2,           /* cheaper than so many hand-overs: inline */
+    WORKER_BACKLOG = 2,          /* jobs for a worker: one under way, one that it need not wait for */
     TUNE_CLASSES = 32,           /* of cost, by powers of two */
     PART_FACTOR = 4,             /* the share of a thread is worth at least so many hand-overs */
     PARTS_OF_THREAD = 2,         /* of a share: who comes late leaves a part to the others */
@@ -128,6 +129,14 @@ static unsigned workers_with_cpu(void)
     return idle > awake ? idle - awake : 0;
 }
 
+/* Is there a worker that finds a CPU and has not enough to do? */
+static bool worker_wants_job(void)
+{
+    unsigned size = thread_pool_size(), awake = event_loops_awake();
+
+    return size > awake && thread_pool_load() < WORKER_BACKLOG * (size - awake);
+}
+
 /* How many threads @job is worth: at most the units it has, @spare workers plus the caller. */
 static size_t worthwhile_threads(const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns, unsigned spare)
 {
@@ -160,14 +169,15 @@ typedef struct Plan {
     uint64_t start_ns;
 } Plan;
 
-/* Other jobs wait: whole jobs go to workers while one is free, the others are done here meanwhile. */
-static void plan_busy(Plan *p, uint64_t cost_ns)
+/* Other jobs wait: whole jobs go to workers while they want some, the others are done here meanwhile. What a hand-over
+ * takes is not waited for then, so it says little of what pays. */
+static void plan_busy(Plan *p, uint64_t cost_ns, bool prior)
 {
     p->busy = true;
     p->tune = tune_of(cost_ns, true);
     p->start_ns = clock_monotonic_ns();
-    p->pool = offload_tune_choose(p->tune, true, p->start_ns);
-    if (p->pool && workers_with_cpu() > 0) {
+    p->pool = offload_tune_choose(p->tune, prior, p->start_ns);
+    if (p->pool && worker_wants_job()) {
         p->decision = DECIDE_WORKER;
     }
 }
@@ -196,12 +206,10 @@ static void plan_auto(Plan *p, const OffloadJob *job, uint64_t cost_ns)
         return;
     }
     handover_ns = offload_handover_ns();
-    if (cost_ns < INLINE_FACTOR * handover_ns) {
-        return;
-    }
+    bool is_worth_waiting = cost_ns >= INLINE_FACTOR * handover_ns;
     if (loop_has_other_work()) {
-        plan_busy(p, cost_ns);
-    } else {
+        plan_busy(p, cost_ns, is_worth_waiting);
+    } else if (is_worth_waiting) {
         plan_alone(p, job, cost_ns, handover_ns);
     }
 }

@@ -239,6 +239,12 @@ unsigned thread_pool_idle(void)
     return able > pool.queued ? able - pool.queued : 0;
 }
 
+unsigned thread_pool_load(void)
+{
+    PTHREAD_GUARD(&pool.lock);
+    return pool.queued + pool.started - pool.waiting;
+}
+
 /* With no worker wanted, those there are empty the queue and end; new jobs run in their submitters meanwhile. */
 static void stop_workers(void)
 {

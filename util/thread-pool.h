@@ -29,6 +29,7 @@ int thread_pool_map_blocking(ThreadPoolPartFunc *func, void *arg, size_t n);
 
 unsigned thread_pool_size(void);          /* workers that may run at once */
 unsigned thread_pool_idle(void);          /* a snapshot: workers with nothing to do */
+unsigned thread_pool_load(void);          /* a snapshot: jobs under way or queued */
 void thread_pool_set_size(unsigned n);    /* before first use, or for tests: drains and restarts */
 bool thread_pool_is_worker(void);         /* is the calling thread one */
 void thread_pool_shutdown(void);          /* joins the workers; for exits that want a clean valgrind */

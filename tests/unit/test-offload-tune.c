@@ -62,6 +62,21 @@ START_TEST(the_faster_way_is_found_and_trying_the_other_costs_little)
 }
 END_TEST
 
+/* Jobs come in bursts of no fixed length, with long pauses. */
+START_TEST(time_without_jobs_says_nothing_of_either_way)
+{
+    Sim s = new_sim(1.3, 1, true);
+    unsigned handed_over = 0;
+
+    for (unsigned i = 0; i < 1000; i++) {
+        run_jobs(&s, 20 + i * 7 % 60, false);
+        handed_over += i >= 500 ? s.jobs[true] : 0;
+        s.now_ns += 5000 * COST_NS;
+    }
+    ck_assert_uint_gt(handed_over, 500 * 49 * 9 / 10);
+}
+END_TEST
+
 START_TEST(a_hopeless_way_is_given_up_early)
 {
     Sim s = new_sim(1, 100, _i);
@@ -117,6 +132,7 @@ int main(void)
 
     tcase_add_test(tc, the_first_job_is_done_as_the_estimates_say);
     tcase_add_loop_test(tc, the_faster_way_is_found_and_trying_the_other_costs_little, 0, 8);
+    tcase_add_test(tc, time_without_jobs_says_nothing_of_either_way);
     tcase_add_loop_test(tc, a_hopeless_way_is_given_up_early, 0, 2);
     tcase_add_loop_test(tc, a_way_that_became_slower_is_left, 0, 2);
     tcase_add_loop_test(tc, a_difference_of_noise_does_not_change_the_way, 0, 2);
