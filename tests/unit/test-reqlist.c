@@ -155,22 +155,29 @@ static void contend(void *opaque)
     s->left--;
 }
 
-START_TEST(serialising_requests_of_several_loops_exclude_each_other)
+/* COROUTINES of @entry(@opaque) on each of LOOPS loops, to their end. */
+static void run_on_loops(CoroutineEntry *entry, void *opaque)
 {
-    Shared s = {.left = LOOPS * COROUTINES};
     LoopThread *loops[LOOPS];
 
-    reqlist_init(&s.list);
     for (int i = 0; i < LOOPS; i++) {
         loops[i] = loop_thread_start("reqlist", EVENT_LOOP_AUTO, NULL);
         ck_assert_ptr_nonnull(loops[i]);
     }
     for (int i = 0; i < LOOPS * COROUTINES; i++) {
-        event_loop_spawn(loop_thread_loop(loops[i % LOOPS]), contend, &s);
+        event_loop_spawn(loop_thread_loop(loops[i % LOOPS]), entry, opaque);
     }
     for (int i = 0; i < LOOPS; i++) {
         loop_thread_stop(loops[i]);
     }
+}
+
+START_TEST(serialising_requests_of_several_loops_exclude_each_other)
+{
+    Shared s = {.left = LOOPS * COROUTINES};
+
+    reqlist_init(&s.list);
+    run_on_loops(contend, &s);
     ck_assert_int_eq(s.left, 0);
     ck_assert_int_eq(s.collisions, 0);
     reqlist_destroy(&s.list);
@@ -214,19 +221,9 @@ static void mix(void *opaque)
 START_TEST(plain_requests_of_several_loops_are_never_beside_a_serialising_one)
 {
     Mixed s = {.left = LOOPS * COROUTINES};
-    LoopThread *loops[LOOPS];
 
     reqlist_init(&s.list);
-    for (int i = 0; i < LOOPS; i++) {
-        loops[i] = loop_thread_start("reqlist", EVENT_LOOP_AUTO, NULL);
-        ck_assert_ptr_nonnull(loops[i]);
-    }
-    for (int i = 0; i < LOOPS * COROUTINES; i++) {
-        event_loop_spawn(loop_thread_loop(loops[i % LOOPS]), mix, &s);
-    }
-    for (int i = 0; i < LOOPS; i++) {
-        loop_thread_stop(loops[i]);
-    }
+    run_on_loops(mix, &s);
     ck_assert_int_eq(s.left, 0);
     ck_assert_int_eq(s.collisions, 0);
     ck_assert_int_gt(s.side_by_side, 0);
