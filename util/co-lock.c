@@ -7,6 +7,8 @@
  * what is needed of it before. */
 #include "util/co-lock.h"
 
+#include "util/cpu-relax.h"
+
 #define MUTEX_MAX_OVERTAKEN 8
 #define MUTEX_SPINS         40 /* some microseconds: holders that do not yield need less */
 
@@ -79,15 +81,6 @@ static bool mutex_take(CoMutex *m, Coroutine *self)
     __atomic_store_n(&m->holder, self, __ATOMIC_RELAXED);
     __atomic_store_n(&m->holder_thread, &this_thread, __ATOMIC_RELAXED);
     return true;
-}
-
-static void cpu_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
 }
 
 /* The holder runs on another thread, and most often is done before we could go to sleep. */

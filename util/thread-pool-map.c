@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "util/co-lock.h"
+#include "util/cpu-relax.h"
 #include "util/event-loop.h"
 #include "util/thread-pool-int.h"
 
@@ -121,9 +122,7 @@ static void wait_awake(MapJob *m)
     int64_t until_ns = clock_monotonic_ns() + AWAKE_NS;
 
     while (atomic_load_explicit(&m->helpers, memory_order_relaxed) > 0 && clock_monotonic_ns() < until_ns) {
-#ifdef __x86_64__
-        __builtin_ia32_pause();
-#endif
+        cpu_relax();
     }
 }
 
