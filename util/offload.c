@@ -129,12 +129,12 @@ static unsigned workers_with_cpu(void)
     return idle > awake ? idle - awake : 0;
 }
 
-/* Is there a worker that finds a CPU and has not enough to do? */
-static bool worker_wants_job(void)
+/* Is there one of @workers that finds a CPU and has not enough to do? */
+static bool worker_wants_job(unsigned workers)
 {
-    unsigned size = thread_pool_size(), awake = event_loops_awake();
+    unsigned awake = event_loops_awake();
 
-    return size > awake && thread_pool_load() < WORKER_BACKLOG * (size - awake);
+    return workers > awake && thread_pool_load() < WORKER_BACKLOG * (workers - awake);
 }
 
 /* How many threads @job is worth: at most the units it has, @spare workers plus the caller. */
@@ -171,13 +171,13 @@ typedef struct Plan {
 
 /* Other jobs wait: whole jobs go to workers while they want some, the others are done here meanwhile. What a hand-over
  * takes is not waited for then, so it says little of what pays. */
-static void plan_busy(Plan *p, uint64_t cost_ns, bool prior)
+static void plan_busy(Plan *p, uint64_t cost_ns, bool prior, unsigned workers)
 {
     p->busy = true;
     p->tune = tune_of(cost_ns, true);
     p->start_ns = clock_monotonic_ns();
     p->pool = offload_tune_choose(p->tune, prior, p->start_ns);
-    if (p->pool && worker_wants_job()) {
+    if (p->pool && worker_wants_job(workers)) {
         p->decision = DECIDE_WORKER;
     }
 }
@@ -200,15 +200,16 @@ static void plan_alone(Plan *p, const OffloadJob *job, uint64_t cost_ns, uint64_
 /* A hand-over may pay: by the estimates, and by what such jobs have shown. */
 static void plan_auto(Plan *p, const OffloadJob *job, uint64_t cost_ns)
 {
-    uint64_t handover_ns;
+    unsigned workers =
+        cost_ns < INLINE_ALWAYS_NS ? 0 : thread_pool_size(); /* asked once: the pool's lock is everybody's */
 
-    if (cost_ns < INLINE_ALWAYS_NS || thread_pool_size() == 0) {
+    if (workers == 0) {
         return;
     }
-    handover_ns = offload_handover_ns();
+    uint64_t handover_ns = offload_handover_ns();
     bool is_worth_waiting = cost_ns >= INLINE_FACTOR * handover_ns;
     if (loop_has_other_work()) {
-        plan_busy(p, cost_ns, is_worth_waiting);
+        plan_busy(p, cost_ns, is_worth_waiting, workers);
     } else if (is_worth_waiting) {
         plan_alone(p, job, cost_ns, handover_ns);
     }
