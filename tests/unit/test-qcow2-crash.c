@@ -38,12 +38,16 @@ static const Setup setups[] = {
     {"version 2", "cluster_size=4k,compat=0.10", 2 << 20, 4096},
 };
 
-/* One change of a sector: value @stamp, issued and completed at these positions of the log. */
+/* Two clocks: the length of the log says what a cut leaves, but it stands still while nothing is logged. What came
+ * first, the end of a change or the call of a flush, is told by the run's own clock of events. */
+
+/* One change of a sector: value @stamp, issued at a length of the log, completed at an event. */
 typedef struct Change {
-    uint64_t stamp, issued, done;
+    uint64_t stamp, issued_pos, done_event;
 } Change;
+/* Called at an event, completed at a length of the log. */
 typedef struct GuestFlush {
-    uint64_t issued, done;
+    uint64_t issued_event, done_pos;
 } GuestFlush;
 
 typedef struct Run {
@@ -52,7 +56,7 @@ typedef struct Run {
     BlockNode *node;
     GArray **history; /* of Change, per sector */
     GArray *flushes;  /* of GuestFlush */
-    uint64_t next_stamp, sectors;
+    uint64_t next_stamp, events, sectors;
     uint64_t began; /* log position of the first request */
 } Run;
 
@@ -125,24 +129,26 @@ static void stamp_sectors(uint8_t *buf, uint64_t bytes, uint64_t stamp)
 }
 
 /* A history entry stands from before the request is issued; its end is filled in afterwards. */
-static void note_done(Run *r, uint64_t off, uint64_t bytes, uint64_t stamp, uint64_t issued)
+static void note_done(Run *r, uint64_t off, uint64_t bytes, uint64_t stamp)
 {
+    uint64_t event = ++r->events;
+
     for (uint64_t sector = off / SECTOR; sector < (off + bytes) / SECTOR; sector++) {
         GArray *h = r->history[sector];
         Change *c = &g_array_index(h, Change, h->len - 1);
-        g_assert(c->stamp == stamp && c->issued == issued);
-        c->done = log_pos(r);
+        g_assert(c->stamp == stamp && c->done_event == UINT64_MAX);
+        c->done_event = event;
     }
 }
 
 static void coroutine_fn guest_flush(Run *r)
 {
-    GuestFlush f = {.issued = log_pos(r)};
+    GuestFlush f = {.issued_event = ++r->events};
 
     if (block_co_flush(r->node) < 0) {
         ck_abort_msg("flush failed");
     }
-    f.done = log_pos(r);
+    f.done_pos = log_pos(r);
     g_array_append_val(r->flushes, f);
 }
 
@@ -172,7 +178,7 @@ static void coroutine_fn change(Run *r, GRand *rand, uint64_t off, uint64_t byte
     if (ret < 0) {
         ck_abort_msg("%s: op %d: %s", r->setup->name, op, strerror(-ret));
     }
-    note_done(r, off, bytes, stamp, issued);
+    note_done(r, off, bytes, stamp);
 }
 
 /* Each worker has a part of the disk of its own; the borders lie inside clusters. */
@@ -207,7 +213,7 @@ static void coroutine_fn write_compressed(Run *r)
         stamp_sectors(buf, 4 * cs, stamp);
         note(r, off, 4 * cs, (Change){stamp, issued, UINT64_MAX});
         ck_assert_int_eq(block_co_pwrite(r->node, off, buf, 4 * cs, BLOCK_REQ_COMPRESSED), 0);
-        note_done(r, off, 4 * cs, stamp, issued);
+        note_done(r, off, 4 * cs, stamp);
     }
 }
 
@@ -310,14 +316,30 @@ static bool stamp_allowed(const GArray *history, uint64_t stamp, uint64_t pos, c
 {
     for (guint i = history->len; i-- > 0;) {
         const Change *c = &g_array_index(history, Change, i);
-        if (c->issued <= pos && c->stamp == stamp) {
+        if (c->issued_pos <= pos && c->stamp == stamp) {
             return true;
         }
-        if (flush && c->done <= flush->issued) {
+        if (flush && c->done_event < flush->issued_event) {
             return false; /* older values are gone */
         }
     }
     return stamp == 0; /* as it was in the beginning; the backing file holds zeros where nobody wrote */
+}
+
+/* What the run did to @sector, for whoever looks for the cause. */
+static void tell_sector(const Run *r, uint64_t sector, uint64_t pos, const GuestFlush *flush)
+{
+    const GArray *history = r->history[sector];
+
+    printf("%s: sector %" PRIu64 ", cut at byte %" PRIu64 " of the log, flush from event %" PRIu64 " to byte %" PRIu64
+           "\n",
+           r->setup->name, sector, pos, flush ? flush->issued_event : 0, flush ? flush->done_pos : 0);
+    for (guint i = 0; i < history->len; i++) {
+        const Change *c = &g_array_index(history, Change, i);
+        printf("  stamp %" PRIx64 " issued at byte %" PRIu64 " done at event %" PRIu64 "\n", c->stamp, c->issued_pos,
+               c->done_event);
+    }
+    fflush(stdout); /* the check that fails next ends this process without it */
 }
 
 static void coroutine_fn verify_cut(Run *r, const char *path, uint64_t pos, guint cut)
@@ -333,7 +355,7 @@ static void coroutine_fn verify_cut(Run *r, const char *path, uint64_t pos, guin
     }
     for (guint i = 0; i < r->flushes->len; i++) {
         const GuestFlush *f = &g_array_index(r->flushes, GuestFlush, i);
-        flush = f->done <= pos && (!flush || f->issued > flush->issued) ? f : flush;
+        flush = f->done_pos <= pos && (!flush || f->issued_event > flush->issued_event) ? f : flush;
     }
     int ret = block_co_pread(node, 0, disk, r->setup->disk_bytes, 0);
     if (ret < 0) {
@@ -342,6 +364,7 @@ static void coroutine_fn verify_cut(Run *r, const char *path, uint64_t pos, guin
     for (uint64_t sector = 0; sector < r->sectors; sector++) {
         const uint8_t *p = disk + sector * SECTOR;
         if (memcmp(p, p + 8, SECTOR - 8) != 0 || !stamp_allowed(r->history[sector], load_le64(p), pos, flush)) {
+            tell_sector(r, sector, pos, flush);
             ck_abort_msg("%s: cut %u: sector %" PRIu64 " holds %" PRIx64, r->setup->name, cut, sector, load_le64(p));
         }
     }
