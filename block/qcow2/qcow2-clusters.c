@@ -136,13 +136,21 @@ int coroutine_fn qcow2_clusters_ref_locked(Qcow2State *s, uint64_t host_off, uin
     return ret < 0 ? ret : qcow2_refcount_add_locked(s, first, count, 1);
 }
 
-/* The compressed cursor must not survive the cluster it points into. */
-static void forget_cursor(Qcow2State *s, uint64_t first, uint64_t count)
+static void forget_cursor(const Qcow2State *s, uint64_t *cursor, uint64_t first, uint64_t count)
 {
-    uint64_t at = s->refs.compressed_cursor >> s->geo.cluster_bits;
+    uint64_t at = *cursor >> s->geo.cluster_bits;
 
-    if (s->refs.compressed_cursor != 0 && at >= first && at < first + count) {
-        s->refs.compressed_cursor = 0;
+    if (at >= first && at < first + count) {
+        *cursor = 0;
+    }
+}
+
+/* No compressed cursor may survive the cluster it points into. */
+static void forget_cursors(Qcow2State *s, uint64_t first, uint64_t count)
+{
+    forget_cursor(s, &s->refs.compressed_cursor, first, count);
+    for (unsigned i = 0; i < QCOW2_COMPRESSED_RESTS; i++) {
+        forget_cursor(s, &s->refs.compressed_rests[i], first, count);
     }
 }
 
@@ -154,7 +162,7 @@ int coroutine_fn qcow2_clusters_unalloc_locked(Qcow2State *s, uint64_t host_off,
 
     if (ret == 0) {
         s->refs.free_cursor = MIN(s->refs.free_cursor, first);
-        forget_cursor(s, first, count);
+        forget_cursors(s, first, count);
     }
     return ret;
 }

@@ -5,71 +5,129 @@
 #include "block/qcow2/qcow2-clusters.h"
 #include "block/qcow2/qcow2-refcount.h"
 
+/* A cursor is the host offset of the free rest of a partly filled cluster; 0 = none. */
+static uint64_t room_at(const Qcow2State *s, uint64_t cursor)
+{
+    return cursor ? s->geo.cluster_bytes - qcow2_in_cluster(&s->geo, cursor) : 0;
+}
+
 /* Can the cluster that holds the cursor take one more reference? */
-static int coroutine_fn cursor_usable(Qcow2State *s, bool *usable)
+static int coroutine_fn cursor_usable(Qcow2State *s, uint64_t cursor, bool *usable)
 {
     uint64_t value;
-    int ret = qcow2_refcount_read_locked(s, s->refs.compressed_cursor, &value);
+    int ret = qcow2_refcount_read_locked(s, cursor, &value);
 
     *usable = ret == 0 && value > 0 && value < s->geo.refcount_max;
     return ret;
 }
 
-/* Place @bytes at the cursor, going on into a new cluster when that is the next one. Sets *@host_off, 0 when it cannot
- * be done; then a new cluster may have been taken: *@fresh. */
-static int coroutine_fn place_at_cursor(Qcow2State *s, uint64_t bytes, uint64_t *host_off, uint64_t *fresh)
+static void advance(Qcow2State *s, uint64_t *cursor, uint64_t bytes)
 {
-    uint64_t at = s->refs.compressed_cursor, room = s->geo.cluster_bytes - qcow2_in_cluster(&s->geo, at), one = 1;
-    bool usable;
-    int ret = cursor_usable(s, &usable);
+    *cursor = bytes < room_at(s, *cursor) ? *cursor + bytes : 0;
+}
 
+/* Place @bytes in the free rest at *@cursor. Sets *@host_off when they fit and the cluster can be used. */
+static int coroutine_fn place_inside(Qcow2State *s, uint64_t *cursor, uint64_t bytes, uint64_t *host_off)
+{
+    bool usable;
+
+    if (bytes > room_at(s, *cursor)) {
+        return 0;
+    }
+    int ret = cursor_usable(s, *cursor, &usable);
     if (ret < 0 || !usable) {
         return ret;
     }
-    if (bytes > room) {
-        int64_t next = qcow2_clusters_alloc_data_locked(s, at + room, &one);
-        if (next < 0) {
-            return next;
-        }
-        if ((uint64_t)next != at + room) {
-            *fresh = next;
-            return 0;
+    ret = qcow2_refcount_add_locked(s, *cursor >> s->geo.cluster_bits, 1, 1);
+    if (ret == 0) {
+        *host_off = *cursor;
+        advance(s, cursor, bytes);
+    }
+    return ret;
+}
+
+/* The smallest of the rests left behind that @bytes fit in; NULL if none. */
+static uint64_t *best_rest(Qcow2State *s, uint64_t bytes)
+{
+    uint64_t *best = NULL;
+
+    for (unsigned i = 0; i < QCOW2_COMPRESSED_RESTS; i++) {
+        uint64_t *rest = &s->refs.compressed_rests[i];
+        if (room_at(s, *rest) >= bytes && (!best || room_at(s, *rest) < room_at(s, *best))) {
+            best = rest;
         }
     }
-    ret = qcow2_refcount_add_locked(s, at >> s->geo.cluster_bits, 1, 1);
-    if (ret < 0) {
-        if (bytes > room) {
-            qcow2_clusters_unalloc_locked(s, at + room, s->geo.cluster_bytes);
+    return best;
+}
+
+/* The cursor goes elsewhere: keep what it leaves, in place of the smallest rest. */
+static void leave_rest(Qcow2State *s)
+{
+    uint64_t *least = &s->refs.compressed_rests[0];
+
+    for (unsigned i = 1; i < QCOW2_COMPRESSED_RESTS; i++) {
+        if (room_at(s, s->refs.compressed_rests[i]) < room_at(s, *least)) {
+            least = &s->refs.compressed_rests[i];
         }
+    }
+    if (room_at(s, *least) < room_at(s, s->refs.compressed_cursor)) {
+        *least = s->refs.compressed_cursor;
+    }
+    s->refs.compressed_cursor = 0;
+}
+
+/* Place @bytes in a new cluster, from the cursor on when that is the next one, and put the cursor behind them. */
+static int coroutine_fn place_in_new(Qcow2State *s, uint64_t bytes, uint64_t *host_off)
+{
+    uint64_t at = s->refs.compressed_cursor, room = room_at(s, at), one = 1;
+    bool usable = false;
+    int ret = at ? cursor_usable(s, at, &usable) : 0;
+
+    if (ret < 0) {
         return ret;
     }
-    *host_off = at;
+    int64_t next = qcow2_clusters_alloc_data_locked(s, usable ? at + room : 0, &one);
+    if (next < 0) {
+        return next;
+    }
+    if (usable && (uint64_t)next == at + room && bytes > room) {
+        ret = qcow2_refcount_add_locked(s, at >> s->geo.cluster_bits, 1, 1);
+        if (ret < 0) {
+            qcow2_clusters_unalloc_locked(s, next, s->geo.cluster_bytes);
+            return ret;
+        }
+        *host_off = at;
+        bytes -= room;
+    } else {
+        leave_rest(s);
+        *host_off = next;
+    }
+    s->refs.compressed_cursor = next;
+    advance(s, &s->refs.compressed_cursor, bytes);
     return 0;
 }
 
 int64_t coroutine_fn qcow2_clusters_alloc_compressed_locked(Qcow2State *s, uint64_t bytes)
 {
-    uint64_t host_off = 0, fresh = 0, one = 1;
+    uint64_t host_off = 0;
 
     g_assert(bytes > 0 && bytes < s->geo.cluster_bytes && co_mutex_is_held(&s->meta_lock));
-    if (s->refs.compressed_cursor != 0) {
-        int ret = place_at_cursor(s, bytes, &host_off, &fresh);
-        if (ret < 0) {
-            return ret;
+    int ret = place_inside(s, &s->refs.compressed_cursor, bytes, &host_off);
+    for (uint64_t *rest; ret == 0 && host_off == 0 && (rest = best_rest(s, bytes)) != NULL;) {
+        ret = place_inside(s, rest, bytes, &host_off);
+        if (ret == 0 && host_off == 0) {
+            *rest = 0; /* of no use any more */
         }
     }
-    if (host_off == 0) {
-        int64_t ret = fresh != 0 ? (int64_t)fresh : qcow2_clusters_alloc_data_locked(s, 0, &one);
-        if (ret < 0) {
-            return ret;
-        }
-        host_off = ret;
+    if (ret == 0 && host_off == 0) {
+        ret = place_in_new(s, bytes, &host_off);
+    }
+    if (ret < 0) {
+        return ret;
     }
     if (host_off + bytes > qcow2_compressed_max_off(&s->geo)) {
         qcow2_clusters_unalloc_locked(s, host_off, bytes);
         return -EFBIG;
     }
-    uint64_t end = host_off + bytes;
-    s->refs.compressed_cursor = qcow2_in_cluster(&s->geo, end) != 0 ? end : 0;
     return host_off;
 }

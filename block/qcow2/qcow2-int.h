@@ -39,6 +39,8 @@ typedef struct Qcow2L1 {
 /* Host bytes whose mapping is gone in memory; kind: Qcow2FreeKind. */
 typedef struct Qcow2PendingFree { uint64_t host_off, bytes; int kind; } Qcow2PendingFree;
 
+enum { QCOW2_COMPRESSED_RESTS = 4 };
+
 /* Refcount table and cursor. Guard: meta_lock; table, entries and host_off are switched with the l2 guard held too. */
 typedef struct Qcow2Refcounts {
     uint64_t *table;     /* host byte order; entries */
@@ -49,6 +51,7 @@ typedef struct Qcow2Refcounts {
     uint64_t dirty_first, dirty_last; /* entry range when table_dirty */
     uint64_t free_cursor;  /* cluster index: nothing below is free (except pending frees) */
     uint64_t compressed_cursor; /* host byte offset in a partly filled cluster; 0 = none */
+    uint64_t compressed_rests[QCOW2_COMPRESSED_RESTS]; /* the same of clusters left behind, for blobs that fit */
     GArray *pending_frees; /* of Qcow2PendingFree: unmapped in memory, refcount lowered after the next metadata flush */
     uint64_t pending_free_bytes;
     int failed; /* sticky -errno: the header's table pointer on disk is unknown, nothing may be allocated any more */
