@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The rows of compare.sh, which sources this. $row is the row, $1 the side (ours, ref), $2 the folder of its tools.
 
-all_rows="limit-cp limit-cipher limit-4k-read limit-4k-over limit-4k-new limit-64k-read limit-64k-over limit-64k-new enc enc-W dec dec-W luks luks-W cmp plain zlib zstd open \
+all_rows="limit-cp limit-cipher limit-4k-read limit-4k-over limit-4k-new limit-64k-read limit-64k-over limit-64k-new enc enc-W enc-new enc-new-W dec dec-W luks luks-W luks-new luks-new-W cmp plain zlib zstd open \
 b4k-read b4k-over b4k-alloc b64k-read b64k-over b64k-alloc e4k-read e4k-over e4k-alloc e64k-read e64k-over e64k-alloc \
 enc-plain seed"
 
@@ -12,6 +12,7 @@ row_asks() {
     limit-cp | limit-cipher | limit-*k-read | limit-*k-over | limit-*k-new) echo - ;;
     enc) echo 12 ;;
     enc-W) echo 8 ;;
+    enc-new | enc-new-W | luks-new | luks-new-W) echo 4 ;;
     dec | dec-W) echo 4.5 ;;
     luks) echo 10 ;;
     luks-W) echo 9 ;;
@@ -54,14 +55,25 @@ make_real() {
     rm -rf "$folder"
 }
 
+fill() { "${judge%img}io" "${secret[@]}" --image-opts "$1" -c "write -q -P $pattern 0 ${size}M"; }
+
 make_sources() {
     head -c "${size}M" /dev/urandom >src.raw
-    if wants 'luks|luks-W|b.*'; then
+    if wants 'luks.*|b.*'; then
         "$judge" convert -f raw -O qcow2 src.raw src.qcow2
     fi
     if wants 'dec|dec-W|cmp|e.*-read|e.*-over'; then
         "$judge" create -q -f qcow2 "${secret[@]}" -o $luks_opts enc.qcow2 "${size}M"
         "$judge" convert -n -f raw "${secret[@]}" --target-image-opts src.raw "$(q enc.qcow2)"
+    fi
+    # Targets that exist: their clusters are there, and their pages; with other data, so that the row must change it all.
+    if wants 'enc|enc-W'; then
+        "$judge" create -q -f qcow2 "${secret[@]}" -o $luks_opts full.qcow2 "${size}M"
+        fill "$(q full.qcow2)"
+    fi
+    if wants 'luks|luks-W'; then
+        "$judge" create -q -f luks "${secret[@]}" -o key-secret=s0,iter-time=10 full.luks "${size}M"
+        fill "$(l full.luks)"
     fi
     if wants 'open'; then
         "$judge" create -q -f qcow2 "${secret[@]}" -o encrypt.format=luks,encrypt.key-secret=s0 slow.qcow2 1M
@@ -82,9 +94,11 @@ new_encrypted() { "$1/qemu-img" create -q -f qcow2 "${secret[@]}" -o $luks_opts 
 row_ready() { # not timed
     rm -f dst
     case $row in
-    enc | enc-W) new_encrypted "$2" dst ;;
+    enc | enc-W) cp full.qcow2 dst ;;
+    enc-new | enc-new-W) new_encrypted "$2" dst ;;
     enc-plain) if encrypted "$1"; then new_encrypted "$ours" dst; else "$ours/qemu-img" create -q -f qcow2 dst "${size}M"; fi ;;
-    luks | luks-W) "$2/qemu-img" create -q -f luks "${secret[@]}" -o key-secret=s0,iter-time=10 dst "${size}M" ;;
+    luks | luks-W) cp full.luks dst ;;
+    luks-new | luks-new-W) "$2/qemu-img" create -q -f luks "${secret[@]}" -o key-secret=s0,iter-time=10 dst "${size}M" ;;
     b*-over) cp src.qcow2 dst ;;
     b*-alloc) "$2/qemu-img" create -q -f qcow2 dst "${size}M" ;;
     e*-over) if encrypted "$1"; then cp enc.qcow2 dst; else "$ours/qemu-img" convert -f raw -O qcow2 src.raw dst; fi ;;
@@ -139,7 +153,7 @@ row_job() {
             awk -v mib="$size" '/encrypt/ && /threads '"$(nproc)"'/ { for (i = 1; i < NF; i++) if ($(i + 1) == "MB/s" && $i > best) best = $i }
                 END { printf "%.4f\n", mib * 1.048576 / best }' >took
         ;;
-    enc | enc-W) "$img" convert "${w[@]}" -n -f raw "${secret[@]}" --target-image-opts src.raw "$(q dst)" ;;
+    enc | enc-W | enc-new | enc-new-W) "$img" convert "${w[@]}" -n -f raw "${secret[@]}" --target-image-opts src.raw "$(q dst)" ;;
     enc-plain)
         if encrypted "$1"; then
             "$ours/qemu-img" convert -n -f raw "${secret[@]}" --target-image-opts src.raw "$(q dst)"
@@ -148,7 +162,7 @@ row_job() {
         fi
         ;;
     dec | dec-W) "$img" convert "${w[@]}" "${secret[@]}" --image-opts "$(q enc.qcow2)" -O raw dst ;;
-    luks | luks-W)
+    luks*)
         "$img" convert "${w[@]}" -n "${secret[@]}" --image-opts driver=qcow2,file.filename=src.qcow2 --target-image-opts "$(l dst)"
         ;;
     cmp) "$img" compare "${secret[@]}" --image-opts "$(q enc.qcow2)" "$(r src.raw)" ;;
@@ -170,9 +184,9 @@ row_job() {
 row_verify() {
     local dst
     case $row in
-    enc | enc-W | enc-plain) "$judge" compare "${secret[@]}" --image-opts "$(r src.raw)" "$(q dst)" ;;
+    enc*) "$judge" compare "${secret[@]}" --image-opts "$(r src.raw)" "$(q dst)" ;;
     dec | dec-W) "$judge" compare -f raw -F raw src.raw dst ;;
-    luks | luks-W) "$judge" compare "${secret[@]}" --image-opts "$(r src.raw)" "$(l dst)" ;;
+    luks*) "$judge" compare "${secret[@]}" --image-opts "$(r src.raw)" "$(l dst)" ;;
     cmp | e*-read) "$judge" compare "${secret[@]}" --image-opts "$(r src.raw)" "$(q enc.qcow2)" ;;
     plain) "$judge" compare -f raw -F qcow2 src.raw dst ;;
     b*-read) "$judge" compare -f raw -F qcow2 src.raw src.qcow2 ;;

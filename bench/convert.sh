@@ -10,5 +10,5 @@ while getopts r:s:R:d:l o; do
     options+=("-$o" ${OPTARG+"$OPTARG"})
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- enc enc-W dec dec-W luks luks-W open
+[ $# -gt 0 ] || set -- enc enc-W enc-new enc-new-W dec dec-W luks luks-W luks-new luks-new-W open
 exec "$(dirname "$0")/compare.sh" "${options[@]}" "$@"
