@@ -101,7 +101,7 @@ static bool take_letter(AioRequest *r, int letter, const char *arg)
 static bool take_operands(AioRequest *r, int argc, char **argv, int index)
 {
     int64_t total = 0, piece;
-    uint8_t *p;
+    size_t off = 0;
 
     if (!io_parse_number(argv[index], &r->result.offset)) {
         return false;
@@ -121,14 +121,14 @@ static bool take_operands(AioRequest *r, int argc, char **argv, int index)
     if (r->zero) {
         return true;
     }
-    if (!io_buffer_init(&r->buf, r->sh, total, r->is_write ? r->pattern : AIO_READ_FILL)) {
+    if (!(r->is_write ? io_buffer_init_pattern(&r->buf, r->sh, total, r->pattern)
+                      : io_buffer_init(&r->buf, r->sh, total, AIO_READ_FILL))) {
         return false;
     }
-    p = r->buf.data;
     for (int i = index + 1; i < argc; i++) {
         io_parse_number(argv[i], &piece); /* it did before */
-        iovec_add(&r->iov, p, (size_t)piece);
-        p += piece;
+        io_buffer_add_to(&r->buf, &r->iov, off, (size_t)piece);
+        off += (size_t)piece;
     }
     return true;
 }

@@ -96,8 +96,28 @@ bool io_buffer_init(IoBuffer *b, const IoShell *sh, int64_t bytes, int fill)
         return false;
     }
     b->data = (uint8_t *)b->base + shift;
-    memset(b->data, fill, (size_t)bytes);
+    b->bytes = (size_t)bytes;
+    memset(b->data, fill, b->bytes);
     return true;
+}
+
+/* A huge page, where there are any: the first touch of a GiB takes longer than to write it, and O_DIRECT pins a huge
+ * page for little more than a small one. */
+bool io_buffer_init_pattern(IoBuffer *b, const IoShell *sh, int64_t bytes, int pattern)
+{
+    return io_buffer_init(b, sh, MIN(bytes, IO_PATTERN_BYTES), pattern);
+}
+
+void io_buffer_add_to(const IoBuffer *b, IoVec *iov, size_t off, size_t bytes)
+{
+    while (bytes > 0) {
+        size_t at = off % b->bytes;
+        size_t n = MIN(bytes, b->bytes - at);
+
+        iovec_add(iov, b->data + at, n);
+        off += n;
+        bytes -= n;
+    }
 }
 
 void io_buffer_destroy(IoBuffer *b)

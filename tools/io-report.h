@@ -29,15 +29,23 @@ bool io_verify(const uint8_t *buf, int64_t bytes, int pattern, int64_t offset);
 /* Parse a pattern byte; a message and false when it is none. */
 bool io_parse_pattern(const char *text, int *out);
 
-/* The request's memory: @bytes filled with @fill. A message and NULL when there is not so much. Free by io_buffer_free().
- * With -m the address is off by a few bytes, to try what the lower layers make of that. */
+/* The memory of a request. What is read needs all of it; what is written may be a piece used over and over. With -m the
+ * address is off by a few bytes, to try what the lower layers make of that. Made by one of the functions below, which
+ * say so and return false when there is not so much. */
 typedef struct IoBuffer {
     uint8_t *data;
+    size_t bytes; /* of data */
     void *base;
 } IoBuffer;
+/* @bytes filled with @fill. */
 bool io_buffer_init(IoBuffer *b, const IoShell *sh, int64_t bytes, int fill);
-/* The same, filled with the content of @path over and over. */
+/* For a write of @bytes that are all @pattern; holds IO_PATTERN_BYTES at most. */
+enum { IO_PATTERN_BYTES = 2 << 20 };
+bool io_buffer_init_pattern(IoBuffer *b, const IoShell *sh, int64_t bytes, int pattern);
+/* @bytes filled with the content of @path over and over. */
 bool io_buffer_init_file(IoBuffer *b, const IoShell *sh, int64_t bytes, const char *path);
+/* Append to @iov the part [@off, @off+@bytes) of the request's data. */
+void io_buffer_add_to(const IoBuffer *b, IoVec *iov, size_t off, size_t bytes);
 void io_buffer_destroy(IoBuffer *b);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IoBuffer, io_buffer_destroy)
 

@@ -166,44 +166,49 @@ static int coroutine_fn run_read(IoShell *sh, const IoCommand *cmd, int argc, ch
     if (!io_buffer_init(&buf, sh, a.bytes, READ_FILL)) {
         return -1;
     }
-    iovec_add(&iov, buf.data, (size_t)a.bytes);
+    io_buffer_add_to(&buf, &iov, 0, (size_t)a.bytes);
     return read_and_report(sh, &a, "read", &iov, buf.data);
 }
 
-/* Lay the pieces that @argv[@index..] names one after the other into @buf. */
-static bool vector_operands(IoShell *sh, RwArgs *a, int argc, char **argv, int index, int fill, IoBuffer *buf,
-                            IoVec *iov)
+/* The offset at @argv[@index] and the lengths behind it: @pieces, and their sum in @a. */
+static bool vector_operands(RwArgs *a, int argc, char **argv, int index, GArray *pieces)
 {
+    int64_t piece;
+
     if (!io_parse_number(argv[index], &a->offset)) {
         return false;
     }
-    g_autofree int64_t *pieces = g_new0(int64_t, (gsize)(argc - index));
-
     for (int i = index + 1; i < argc; i++) {
-        if (!io_parse_number(argv[i], &pieces[i - index])) {
+        if (!io_parse_number(argv[i], &piece)) {
             return false;
         }
-        if (pieces[i - index] > BLOCK_MAX_REQUEST_BYTES - a->bytes) {
+        if (piece > BLOCK_MAX_REQUEST_BYTES - a->bytes) {
             printf("The total number of bytes exceed the maximum size %" G_GINT64_FORMAT "\n",
                    (gint64)BLOCK_MAX_REQUEST_BYTES);
             return false;
         }
-        a->bytes += pieces[i - index];
-    }
-    if (!io_buffer_init(buf, sh, a->bytes, fill)) {
-        return false;
-    }
-    uint8_t *p = buf->data;
-
-    for (int i = index + 1; i < argc; i++) {
-        iovec_add(iov, p, (size_t)pieces[i - index]);
-        p += pieces[i - index];
+        a->bytes += piece;
+        g_array_append_val(pieces, piece);
     }
     return true;
 }
 
+/* Lay the pieces one after the other into the data of @buf. */
+static void lay_pieces(const GArray *pieces, const IoBuffer *buf, IoVec *iov)
+{
+    size_t off = 0;
+
+    for (guint i = 0; i < pieces->len; i++) {
+        size_t n = (size_t)g_array_index(pieces, int64_t, i);
+
+        io_buffer_add_to(buf, iov, off, n);
+        off += n;
+    }
+}
+
 static int coroutine_fn run_readv(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
+    g_autoptr(GArray) pieces = g_array_new(false, false, sizeof(int64_t));
     g_auto(IoBuffer) buf = {0};
     g_auto(IoVec) iov;
     RwArgs a;
@@ -216,9 +221,11 @@ static int coroutine_fn run_readv(IoShell *sh, const IoCommand *cmd, int argc, c
     if (index > argc - 2) {
         return io_print_usage(cmd);
     }
-    if (!vector_operands(sh, &a, argc, argv, index, READ_FILL, &buf, &iov) || !settle_check_range(&a)) {
+    if (!vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init(&buf, sh, a.bytes, READ_FILL) ||
+        !settle_check_range(&a)) {
         return -1;
     }
+    lay_pieces(pieces, &buf, &iov);
     return read_and_report(sh, &a, "readv", &iov, buf.data);
 }
 
@@ -311,10 +318,10 @@ static int coroutine_fn write_operands(IoShell *sh, RwArgs *a, char **operands)
     }
     if (!a->zero) {
         if (!(a->source ? io_buffer_init_file(&buf, sh, a->bytes, a->source)
-                        : io_buffer_init(&buf, sh, a->bytes, a->pattern))) {
+                        : io_buffer_init_pattern(&buf, sh, a->bytes, a->pattern))) {
             return -1;
         }
-        iovec_add(&iov, buf.data, (size_t)a->bytes);
+        io_buffer_add_to(&buf, &iov, 0, (size_t)a->bytes);
     }
     return write_and_report(sh, a, "write", &iov);
 }
@@ -350,6 +357,7 @@ static int coroutine_fn run_writez(IoShell *sh, const IoCommand *cmd, int argc, 
 
 static int coroutine_fn run_writev(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
+    g_autoptr(GArray) pieces = g_array_new(false, false, sizeof(int64_t));
     g_auto(IoBuffer) buf = {0};
     g_auto(IoVec) iov;
     RwArgs a;
@@ -362,9 +370,10 @@ static int coroutine_fn run_writev(IoShell *sh, const IoCommand *cmd, int argc, 
     if (index > argc - 2) {
         return io_print_usage(cmd);
     }
-    if (!vector_operands(sh, &a, argc, argv, index, a.pattern, &buf, &iov)) {
+    if (!vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init_pattern(&buf, sh, a.bytes, a.pattern)) {
         return -1;
     }
+    lay_pieces(pieces, &buf, &iov);
     return write_and_report(sh, &a, "writev", &iov);
 }
 
