@@ -24,20 +24,21 @@ typedef struct BlockDriver BlockDriver;
 
 /* How a node is opened. */
 enum {
-    BLOCK_OPEN_RDWR = 1 << 0,         /* else read-only */
-    BLOCK_OPEN_NO_BACKING = 1 << 1,   /* leave the backing chain closed */
-    BLOCK_OPEN_NO_IO = 1 << 2,        /* facts only: no key needed, data I/O fails */
-    BLOCK_OPEN_CHECK = 1 << 3,        /* for check/repair: tolerate what repair can mend */
-    BLOCK_OPEN_FORCE_SHARE = 1 << 4,  /* read-only although somebody writes; takes no lock that conflicts */
-    BLOCK_OPEN_DIRECT = 1 << 5,       /* O_DIRECT (cache none, directsync) */
-    BLOCK_OPEN_WRITETHROUGH = 1 << 6, /* every write is followed by a flush (writethrough, directsync) */
-    BLOCK_OPEN_NO_FLUSH = 1 << 7,     /* flushes do nothing (unsafe) */
-    BLOCK_OPEN_UNMAP = 1 << 8,        /* pass discards down to the host file */
-    BLOCK_OPEN_NO_LOCK = 1 << 9,      /* take no image locks at all */
-    BLOCK_OPEN_NO_EXTERNAL = 1 << 10, /* refuse images that name a backing or data file */
-    BLOCK_OPEN_RESIZE = 1 << 11,      /* the caller may truncate: takes the resize permission */
-    BLOCK_OPEN_UNSHARE = 1 << 12,     /* others may neither write nor resize meanwhile (convert's source) */
-    BLOCK_OPEN_NATIVE_AIO = 1 << 13,  /* files without an "aio" of their own take native: needs O_DIRECT */
+    BLOCK_OPEN_RDWR = 1 << 0,          /* else read-only */
+    BLOCK_OPEN_NO_BACKING = 1 << 1,    /* leave the backing chain closed */
+    BLOCK_OPEN_NO_IO = 1 << 2,         /* facts only: no key needed, data I/O fails */
+    BLOCK_OPEN_CHECK = 1 << 3,         /* for check/repair: tolerate what repair can mend */
+    BLOCK_OPEN_FORCE_SHARE = 1 << 4,   /* read-only although somebody writes; takes no lock that conflicts */
+    BLOCK_OPEN_DIRECT = 1 << 5,        /* O_DIRECT (cache none, directsync) */
+    BLOCK_OPEN_WRITETHROUGH = 1 << 6,  /* every write is followed by a flush (writethrough, directsync) */
+    BLOCK_OPEN_NO_FLUSH = 1 << 7,      /* flushes do nothing (unsafe) */
+    BLOCK_OPEN_UNMAP = 1 << 8,         /* pass discards down to the host file */
+    BLOCK_OPEN_NO_LOCK = 1 << 9,       /* take no image locks at all */
+    BLOCK_OPEN_NO_EXTERNAL = 1 << 10,  /* refuse images that name a backing or data file */
+    BLOCK_OPEN_RESIZE = 1 << 11,       /* the caller may truncate: takes the resize permission */
+    BLOCK_OPEN_UNSHARE = 1 << 12,      /* others may neither write nor resize meanwhile (convert's source) */
+    BLOCK_OPEN_NATIVE_AIO = 1 << 13,   /* files without an "aio" of their own take native: needs O_DIRECT */
+    BLOCK_OPEN_COPY_ON_READ = 1 << 14, /* what a read gets from the backing chain is kept in the image; needs RDWR */
 };
 
 /* cache mode name -> flags added to *@flags (and cleared: the four cache bits). false if unknown. */

@@ -3,9 +3,9 @@
 
 unsigned block_child_flags(const BlockDriver *drv, unsigned flags)
 {
-    /* The top node alone emulates writethrough and knows about repair and missing keys. */
+    /* The top node alone emulates writethrough, copies what it reads, and knows about repair and missing keys. */
     flags &= ~(unsigned)(BLOCK_OPEN_NO_IO | BLOCK_OPEN_WRITETHROUGH | BLOCK_OPEN_NO_BACKING | BLOCK_OPEN_CHECK |
-                         BLOCK_OPEN_UNSHARE | BLOCK_OPEN_NO_EXTERNAL);
+                         BLOCK_OPEN_UNSHARE | BLOCK_OPEN_NO_EXTERNAL | BLOCK_OPEN_COPY_ON_READ);
     /* A format decides itself what it frees in its file. */
     if (drv && !drv->passthrough) {
         flags |= BLOCK_OPEN_UNMAP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of the request path, shared by io, io-pad, io-zero and resize.
+/* Inside of the request path, shared by io, io-pad, io-zero, copy-on-read and resize.
  *
  * A request is checked, tracked in node->reqs, and then done by the functions below, which take it for granted that it is
  * both. FUA is emulated by the entry functions alone. */
@@ -20,6 +20,13 @@ int coroutine_fn block_io_driver_write(BlockNode *node, const BlockRw *rw);
  * first, so its request must be serialising over the aligned range. -ENOMEM without memory for the pads. */
 int coroutine_fn block_io_padded_read(BlockNode *node, const BlockRw *rw);
 int coroutine_fn block_io_padded_write(BlockNode *node, const BlockRw *rw);
+/* Whichever of the two a read needs; and the same tracked as a request of its own. */
+int coroutine_fn block_io_any_read(BlockNode *node, const BlockRw *rw);
+int coroutine_fn block_io_tracked_read(BlockNode *node, const BlockRw *rw);
+
+/* Write zeros over any range, in pieces the driver can take, with zero data where it cannot (unless @flags has
+ * BLOCK_REQ_NO_FALLBACK). Its request must be serialising. */
+int coroutine_fn block_io_zero(BlockNode *node, int64_t offset, int64_t bytes, unsigned flags);
 
 /* Enter a request that changes data; serialising ones cover whole blocks of request_align. */
 void coroutine_fn block_io_begin_write(BlockNode *node, Req *req, int64_t offset, int64_t bytes, bool serialising);

@@ -62,7 +62,7 @@ static int coroutine_fn zero_piece(BlockNode *node, int64_t offset, int64_t byte
     return ret;
 }
 
-static int coroutine_fn zero_tracked(BlockNode *node, int64_t offset, int64_t bytes, unsigned flags)
+int coroutine_fn block_io_zero(BlockNode *node, int64_t offset, int64_t bytes, unsigned flags)
 {
     uint32_t granule = MAX(node->limits.zero_align, node->limits.request_align);
     int ret = 0;
@@ -89,7 +89,7 @@ int coroutine_fn block_co_pwrite_zeroes(BlockNode *node, int64_t offset, int64_t
     flags &= BLOCK_REQ_NO_FALLBACK | (node->flags & BLOCK_OPEN_UNMAP ? BLOCK_REQ_MAY_UNMAP : 0);
 
     block_io_begin_write(node, &req, offset, bytes, true);
-    ret = zero_tracked(node, offset, bytes, flags);
+    ret = block_io_zero(node, offset, bytes, flags);
     block_io_end_write(node, &req, offset + (ret < 0 ? 0 : bytes));
     return ret == 0 && fua ? block_co_flush(node) : ret;
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "block/block-int.h"
+#include "block/copy-on-read.h"
 #include "block/io-int.h"
 #include "util/units.h"
 
@@ -64,17 +65,18 @@ int coroutine_fn block_io_driver_read(BlockNode *node, const BlockRw *rw)
     return 0;
 }
 
-static int coroutine_fn read_tracked(BlockNode *node, const BlockRw *rw)
+int coroutine_fn block_io_any_read(BlockNode *node, const BlockRw *rw)
+{
+    return block_io_is_aligned(node, rw->offset, rw->bytes) ? block_io_driver_read(node, rw)
+                                                            : block_io_padded_read(node, rw);
+}
+
+int coroutine_fn block_io_tracked_read(BlockNode *node, const BlockRw *rw)
 {
     Req req;
-    int ret;
 
     reqlist_begin(&node->reqs, &req, rw->offset, rw->bytes, false, false);
-    if (block_io_is_aligned(node, rw->offset, rw->bytes)) {
-        ret = block_io_driver_read(node, rw);
-    } else {
-        ret = block_io_padded_read(node, rw);
-    }
+    int ret = block_io_any_read(node, rw);
     reqlist_end(&node->reqs, &req);
     return ret;
 }
@@ -87,7 +89,7 @@ static int coroutine_fn read_past_end(BlockNode *node, const BlockRw *rw)
 
     inside.bytes = CLAMP(node->total_bytes - rw->offset, 0, rw->bytes);
     if (inside.bytes > 0) {
-        ret = read_tracked(node, &inside);
+        ret = block_io_tracked_read(node, &inside);
     }
     iovec_memset(rw->iov, rw->iov_off + inside.bytes, 0, rw->bytes - inside.bytes);
     return ret;
@@ -103,7 +105,10 @@ int coroutine_fn block_co_rw_read(BlockNode *node, const BlockRw *rw)
     if (G_UNLIKELY(rw->offset + rw->bytes > node->total_bytes)) {
         return read_past_end(node, rw);
     }
-    return read_tracked(node, rw);
+    if (G_UNLIKELY(node->flags & BLOCK_OPEN_COPY_ON_READ)) {
+        return block_co_read_copying(node, rw);
+    }
+    return block_io_tracked_read(node, rw);
 }
 
 /* ---- write ----------------------------------------------------------------------------------------------------- */

@@ -108,6 +108,10 @@ bool block_take_node_options(OptDict *opts, NodeOptions *out, GError **errp)
         error_set(errp, "force-share=on can only be used with read-only images");
         return false;
     }
+    if ((out->flags & BLOCK_OPEN_COPY_ON_READ) && !(out->flags & BLOCK_OPEN_RDWR)) {
+        error_set(errp, "Can't use copy-on-read on read-only device");
+        return false;
+    }
     return true;
 }
 

@@ -18,7 +18,7 @@
 
 typedef struct Req {
     int64_t offset, bytes; /* the range that must not overlap (aligned when serialising) */
-    bool serialising;      /* read-modify-write, zero, discard, truncate */
+    bool serialising;      /* read-modify-write, zero, discard, truncate, copy on read */
     bool is_write;
     uint8_t shard;
     uint64_t seq;          /* who waits for whom: only for lower ones */

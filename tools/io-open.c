@@ -70,8 +70,8 @@ bool io_image_option(IoImage *img, int letter, const char *arg)
     case 'n':
         return block_parse_cache_mode("none", &img->flags);
     case 'C':
-        report_unsupported("Copy-on-read (-C)");
-        return false;
+        img->flags |= BLOCK_OPEN_COPY_ON_READ;
+        return true;
     case 'k':
         return take_aio(img, "native");
     case 'U':
@@ -128,7 +128,7 @@ static OptDict *image_as_options(const IoImage *img, GError **errp)
 /* Size of the image that the overlay is for. */
 static int64_t coroutine_fn image_length(const IoImage *img, GError **errp)
 {
-    unsigned flags = img->flags & ~(unsigned)BLOCK_OPEN_RDWR;
+    unsigned flags = img->flags & ~(unsigned)(BLOCK_OPEN_RDWR | BLOCK_OPEN_COPY_ON_READ);
     g_autoptr(ImgNode) node = block_co_open(img->filename, img->format, img->options, flags, errp);
     int64_t bytes = node ? block_getlength(node) : -1;
 
@@ -161,7 +161,8 @@ static BlockNode *coroutine_fn open_snapshot(const IoImage *img, GError **errp)
         optdict_set(opts, "file.filename", path);
         optdict_merge(opts, "backing.", backing, false);
         /* Nothing of it is to survive, so no flush has to reach the disk. */
-        node = block_co_open(NULL, "qcow2", opts, BLOCK_OPEN_RDWR | BLOCK_OPEN_NO_FLUSH, errp);
+        unsigned flags = BLOCK_OPEN_RDWR | BLOCK_OPEN_NO_FLUSH | (img->flags & BLOCK_OPEN_COPY_ON_READ);
+        node = block_co_open(NULL, "qcow2", opts, flags, errp);
     }
     unlink(path);
     return node;
@@ -340,6 +341,7 @@ const IoCommand io_open_commands[] = {
      "open an image for the commands that follow",
      " -r  read-only\n"
      " -s  keep writes in a temporary overlay that is gone at close\n"
+     " -C  keep in the image what is read from its backing chain\n"
      " -n  cache mode none\n"
      " -k  aio mode native\n"
      " -U  read-only, although another process may write\n"

@@ -23,7 +23,7 @@ static const CmdOption io_opts[] = {
     {'r', "read-only", NULL, "open the image read-only"},
     {'s', "snapshot", NULL, "keep writes in a temporary overlay that is gone at the end"},
     {'n', "nocache", NULL, "cache mode none"},
-    {'C', "copy-on-read", NULL, "copy what is read from a backing image (not supported yet)"},
+    {'C', "copy-on-read", NULL, "keep in the image what is read from its backing chain"},
     {'m', "misalign", NULL, "use memory at odd addresses"},
     {'k', "native-aio", NULL, "aio mode native"},
     {'i', "aio", "MODE", "aio mode: threads, native, io_uring"},

@@ -24,7 +24,7 @@ typedef struct Setup {
     const char *name;
     uint64_t disk_bytes, cluster_bytes;
     const char *create_options, *open_options;
-    bool encrypted, backing, compressed;
+    bool encrypted, backing, compressed, copy_on_read;
     double seconds;
 } Setup;
 
@@ -39,6 +39,10 @@ static const Setup setups[] = {
     {"luks 4k", 8 << 20, 4096, "cluster_size=4k", NULL, .encrypted = true, .seconds = 0.5},
     {"lazy refcounts", 24 << 20, 65536, "cluster_size=64k,lazy_refcounts=on", NULL, .seconds = 0.4},
     {"version 2", 24 << 20, 65536, "compat=0.10", NULL, .seconds = 0.4},
+    {"copy on read, 64k over backing", 24 << 20, 65536, "cluster_size=64k", NULL, .backing = true, .copy_on_read = true,
+     .seconds = 0.5},
+    {"copy on read, luks 4k over backing", 12 << 20, 4096, "cluster_size=4k", NULL, .encrypted = true, .backing = true,
+     .copy_on_read = true, .seconds = 0.5},
     {"small caches", 8 << 20, 1024, "cluster_size=1k", "l2-cache-size=2048,refcount-cache-size=2048", .seconds = 0.5},
 };
 
@@ -257,7 +261,8 @@ static void coroutine_fn stress_co(void *opaque)
     LoopTeam *team = loop_team_new(LOOPS);
 
     create_image(t, t->path, t->backing_path);
-    t->node = open_image(t, BLOCK_OPEN_RDWR | BLOCK_OPEN_UNMAP);
+    t->node =
+        open_image(t, BLOCK_OPEN_RDWR | BLOCK_OPEN_UNMAP | (t->setup->copy_on_read ? BLOCK_OPEN_COPY_ON_READ : 0));
     if (t->setup->compressed) {
         write_compressed(t);
     }
