@@ -12,7 +12,7 @@
 enum {
     COMPARE_IDENTICAL = 0,
     COMPARE_DIFFERENT = 1,
-    COMPARE_OPEN_FAILED = 2,
+    COMPARE_OPEN_FAILED = 2, /* or another failure: 1 would be a verdict */
     COMPARE_STATUS_FAILED = 3,
     COMPARE_READ_FAILED = 4
 };
@@ -157,5 +157,6 @@ int coroutine_fn img_compare(int argc, char **argv)
     if (!a || !b) {
         return COMPARE_OPEN_FAILED;
     }
-    return compare_nodes(&args, (BlockNode *const[2]){a, b}, names);
+    int status = compare_nodes(&args, (BlockNode *const[2]){a, b}, names);
+    return status == COMPARE_IDENTICAL && !report_finish_stdout() ? COMPARE_OPEN_FAILED : status;
 }

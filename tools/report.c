@@ -2,7 +2,9 @@
 #include "tools/report.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "util/progress.h"
 
@@ -98,17 +100,36 @@ int report_unsupported(const char *fmt, ...)
     return EXIT_FAILED;
 }
 
+/* Why a part of standard output is lost. Where the C library flushed by itself nobody kept the reason. */
+static int lost_reason(void)
+{
+    struct pollfd reader = {.fd = STDOUT_FILENO, .events = POLLOUT};
+    int reason = progress_stdout_errno(); /* a progress line comes first */
+
+    if (reason == 0) {
+        reason = flush_errno;
+    }
+    if (reason != 0) {
+        return reason;
+    }
+    return poll(&reader, 1, 0) == 1 && (reader.revents & POLLERR) ? EPIPE : EIO;
+}
+
 bool report_finish_stdout(void)
 {
+    static bool is_reported;
+
     report_flush_stdout();
     if (!ferror(stdout)) {
         return true;
     }
-    /* Where the C library flushed by itself nobody kept the reason: EIO then. */
-    int reason = progress_stdout_errno(); /* a progress line comes first */
-    if (reason == 0) {
-        reason = flush_errno;
+    int reason = lost_reason();
+    if (reason == EPIPE) {
+        return true; /* the reader left with what it wanted: "| head" */
     }
-    report_error("Could not write to standard output: %s", g_strerror(reason ? reason : EIO));
+    if (!is_reported) {
+        report_error("Could not write to standard output: %s", g_strerror(reason));
+        is_reported = true;
+    }
     return false;
 }
