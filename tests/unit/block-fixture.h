@@ -18,24 +18,14 @@
 #include "util/event-loop.h"
 
 /* A test whose body runs in a coroutine. */
-#define START_CO_TEST(name) \
-    static void name##_body(void *opaque G_GNUC_UNUSED); \
-    START_TEST(name) \
-    { \
-        run_on_fresh_loop(name##_body, NULL); \
-    } \
-    END_TEST \
+#define START_CO_TEST(name)                                                                                            \
+    static void name##_body(void *opaque G_GNUC_UNUSED);                                                               \
+    START_TEST(name)                                                                                                   \
+    {                                                                                                                  \
+        run_on_fresh_loop(name##_body, NULL);                                                                          \
+    }                                                                                                                  \
+    END_TEST                                                                                                           \
     static void name##_body(void *opaque G_GNUC_UNUSED)
-
-static inline int run_suite(Suite *s)
-{
-    SRunner *sr = srunner_create(s);
-
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
 
 /* ---- scratch files --------------------------------------------------------------------------------------------- */
 
@@ -99,10 +89,10 @@ static inline char *open_error(const char *filename, const char *format, const c
     return message;
 }
 
-#define ck_assert_open_error(filename, format, opts, flags, expected) \
-    do { \
-        g_autofree char *message_ = open_error(filename, format, opts, flags); \
-        ck_assert_str_eq(message_, expected); \
+#define ck_assert_open_error(filename, format, opts, flags, expected)                                                  \
+    do {                                                                                                               \
+        g_autofree char *message_ = open_error(filename, format, opts, flags);                                         \
+        ck_assert_str_eq(message_, expected);                                                                          \
     } while (0)
 
 /* ---- a node in memory ------------------------------------------------------------------------------------------ */

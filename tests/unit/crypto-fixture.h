@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 /* Bytes of a hex text into @out, which is large enough; their number. */
 static inline size_t unhex(const char *hex, uint8_t *out)
 {
@@ -42,16 +44,5 @@ static inline void fill_sequence(uint8_t *out, size_t n)
         ck_assert_str_eq((err)->message, text);                                                                        \
         g_clear_error(&(err));                                                                                         \
     } while (0)
-
-static inline int run_suite(Suite *s)
-{
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
-}
 
 #endif

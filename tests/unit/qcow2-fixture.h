@@ -30,7 +30,8 @@ static inline void create_image(const char *path, const char *options)
 
 static inline BlockNode *open_image(const char *path, const char *more, unsigned flags)
 {
-    g_autofree char *text = g_strdup_printf("driver=qcow2,file.filename=%s%s%s", path, more ? "," : "", more ? more : "");
+    g_autofree char *text =
+        g_strdup_printf("driver=qcow2,file.filename=%s%s%s", path, more ? "," : "", more ? more : "");
 
     /* Nothing here is about power loss, and syncs are slow. */
     return open_opts(text, flags | BLOCK_OPEN_NO_FLUSH);

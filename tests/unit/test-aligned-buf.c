@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "tests/unit/suite.h"
+
 static void check_usable(size_t bytes)
 {
     g_autoaligned mem = aligned_buf_try_new(bytes);
@@ -172,9 +174,5 @@ int main(void)
     tcase_add_test(tc, aligned_buf_may_be_freed_by_another_thread_which_then_ends);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

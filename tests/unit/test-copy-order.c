@@ -4,6 +4,7 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/unit/suite.h"
 #include "util/event-loop.h"
 #include "util/loop-team.h"
 
@@ -133,9 +134,5 @@ int main(void)
     tcase_add_test(tc, turns_may_run_far_ahead_of_the_first);
     tcase_add_test(tc, an_abort_lets_every_waiter_go);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 #define WINDOW (64u << 10)
 
 static uint8_t buf[WINDOW];
@@ -160,9 +162,5 @@ int main(void)
     tcase_add_test(tc, small_clusters_make_small_units);
     tcase_add_test(tc, a_short_last_unit_ends_the_last_run);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }

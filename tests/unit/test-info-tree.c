@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 static InfoTree *names_list(const char *const *names)
 {
     InfoTree *a = info_array_new();
@@ -253,9 +255,5 @@ int main(void)
     tcase_add_test(tc, setting_a_key_again_replaces_its_value_in_place);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

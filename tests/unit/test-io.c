@@ -256,9 +256,7 @@ static void count_call(void *opaque)
     (*(int *)opaque)++;
 }
 
-static void coroutine_fn no_turn(void *opaque)
-{
-}
+static void coroutine_fn no_turn(void *opaque) {}
 
 /* Nothing is allocated here, so no turn is waited for, unless a request is cut in pieces: then before the first. */
 START_CO_TEST(a_turn_ends_once_on_success_and_on_every_failure)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
 #include "util/buffer-zero-int.h"
 
 START_TEST(iovec_keeps_few_elements_inline_and_grows_to_the_heap)
@@ -306,9 +307,5 @@ int main(void)
     tcase_add_test(zero, buffer_is_zero_rows_agree);
     suite_add_tcase(s, zero);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

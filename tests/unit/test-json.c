@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
 #include "util/json-lex.h"
 
 /* text, keys and values as "key=value|" */
@@ -238,9 +239,5 @@ int main(void)
     tcase_add_test(tc, options_with_a_thousand_dots_still_print);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "tests/unit/suite.h"
+
 typedef struct SizeCase {
     const char *text;
     NumberResult result;
@@ -208,9 +210,5 @@ int main(void)
     tcase_add_test(tc, slow_rates_show_their_fraction);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

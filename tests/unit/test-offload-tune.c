@@ -7,6 +7,8 @@
 #include <glib.h>
 #include <stdlib.h>
 
+#include "tests/unit/suite.h"
+
 enum { COST_NS = 40000 };
 
 typedef struct Sim {
@@ -139,9 +141,5 @@ int main(void)
     tcase_add_test(tc, jobs_of_the_window_before_do_not_count);
     suite_add_tcase(s, tc);
 
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

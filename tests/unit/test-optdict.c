@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/suite.h"
+
 /* "key=value|key=value|" in order, for comparing. Caller frees. */
 static char *dump(const OptDict *d)
 {
@@ -256,9 +258,5 @@ int main(void)
     tcase_add_test(tc, good_values_are_taken_out);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

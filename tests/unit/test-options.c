@@ -4,6 +4,8 @@
 #include <check.h>
 #include <stdlib.h>
 
+#include "tests/unit/suite.h"
+
 static const OptDesc table[] = {
     {.name = "size", .type = OPT_TYPE_SIZE, .help = "Virtual disk size"},
     {.name = "lazy_refcounts", .type = OPT_TYPE_BOOL, .help = "Postpone refcount updates", .def = "off"},
@@ -84,9 +86,5 @@ int main(void)
     tcase_add_test(tc, rows_are_found_by_exact_name);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/suite.h"
 #include "util/units.h"
 
 /* Run @func with stdout and stderr in files; what came out. Caller frees. */
@@ -219,9 +220,5 @@ int main(void)
     tcase_add_test(tc, several_threads_add_up_to_one_rising_line);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "suite.h"
+
 static char path[] = "/tmp/qblock-api.XXXXXX";
 
 #define OPEN_TEXT_FORMAT "driver=qcow2,file.filename=%s,encrypt.key-secret=k"
@@ -132,10 +134,7 @@ int main(void)
     tcase_add_test(tc, several_threads_may_write_one_image);
     tcase_add_test(tc, failures_say_why);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
+    int ret = run_suite(s);
     unlink(path);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return ret;
 }

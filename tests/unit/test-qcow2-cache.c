@@ -301,9 +301,5 @@ int main(void)
     tcase_add_test(tc, tables_read_from_four_loops_are_the_right_ones);
     suite_add_tcase(suite, tc);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -7,6 +7,7 @@
 
 #include "block/qcow2/qcow2-deflate.h"
 #include "block/qcow2/qcow2-zstd.h"
+#include "tests/unit/suite.h"
 
 enum { CLUSTER = 65536 };
 
@@ -146,9 +147,5 @@ int main(void)
     tcase_add_loop_test(tc, a_stream_of_a_smaller_cluster_is_short, 0, 2);
     suite_add_tcase(suite, tc);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "block/qcow2/qcow2-format.h"
+#include "tests/unit/suite.h"
 
 static Qcow2Geometry geometry(unsigned cluster_bits, unsigned order)
 {
@@ -165,9 +166,5 @@ int main(void)
     tcase_add_test(tc, refcounts_of_each_width_keep_their_neighbours);
     tcase_add_test(tc, refcounts_below_a_byte_fill_low_bits_first);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

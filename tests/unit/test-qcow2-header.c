@@ -10,6 +10,7 @@
 
 #include "block/qcow2/qcow2-ext.h"
 #include "block/qcow2/qcow2-format.h"
+#include "tests/unit/suite.h"
 #include "util/endian.h"
 #include "util/error.h"
 
@@ -482,9 +483,5 @@ int main(void)
     tcase_add_test(tc, unknown_fields_and_extensions_survive_a_rewrite);
     tcase_add_test(tc, decode_and_encode_are_inverse);
     suite_add_tcase(s, tc);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
+    return run_suite(s);
 }

@@ -320,9 +320,5 @@ int main(void)
     tcase_add_loop_test(tc, random_requests_from_four_loops_read_back_right, 0, G_N_ELEMENTS(setups));
     suite_add_tcase(suite, tc);
 
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(suite);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "tests/unit/suite.h"
+
 START_TEST(secbuf_is_zeroed_at_every_size)
 {
     for (size_t bytes = 0; bytes <= 70000; bytes += bytes / 5 + 1) {
@@ -196,9 +198,5 @@ int main(void)
     tcase_add_test(tc, secbuf_pool_serves_several_threads);
     suite_add_tcase(s, tc);
 
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? 1 : 0;
+    return run_suite(s);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/suite.h"
 #include "util/trace.h"
 
 #define LOG "test-trace.log"
@@ -140,8 +141,6 @@ int main(void)
 {
     Suite *s = suite_create("trace");
     TCase *tc = tcase_create("trace");
-    SRunner *sr;
-    int failed;
 
     tcase_add_test(tc, event_prints_one_line_with_group_event_and_fields);
     tcase_add_loop_test(tc, patterns_choose_groups_events_and_globs, 0, 9);
@@ -150,9 +149,5 @@ int main(void)
     tcase_add_test(tc, nothing_is_traced_without_an_option);
     tcase_add_test(tc, lines_of_several_threads_stay_whole);
     suite_add_tcase(s, tc);
-    sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_suite(s);
 }
