@@ -141,6 +141,8 @@ static int coroutine_fn compare(Qcow2Check *c, unsigned fix)
 
 /* --- the whole --- */
 
+enum { REBUILDS_MAX = 3 }; /* the second round counts all that the first brought into the file */
+
 static void release(Qcow2Check *c)
 {
     qcow2_counts_free(&c->counts);
@@ -169,24 +171,32 @@ static int coroutine_fn gather(Qcow2Check *c)
     return ret < 0 ? ret : qcow2_count_all(c);
 }
 
-/* What was wrong before is mended by the new structures; what the second look finds is either left over from the old
+/* New structures, and a second look at what they say. New tables may lie behind references that left the file, which
+ * then are inside it and have no refcount yet: that wants another round. */
+static int coroutine_fn rebuild_until_complete(Qcow2Check *c)
+{
+    BlockCheckResult *res = c->res;
+    int ret = 0;
+
+    for (int round = 0; ret == 0 && c->need_rebuild && round < REBUILDS_MAX; round++) {
+        qcow2_check_report("Rebuilding refcount structure");
+        ret = qcow2_rebuild_refcounts(c);
+        res->corruptions = res->leaks = 0;
+        ret = ret < 0 ? ret : gather(c);
+        ret = ret < 0 ? ret : compare(c, BLOCK_FIX_LEAKS | BLOCK_FIX_ERRORS);
+    }
+    return ret;
+}
+
+/* What was wrong before is mended by the new structures; what the last look finds is either left over from the old
  * ones, to be freed, or an error that a rebuild cannot mend. */
 static int coroutine_fn rebuild(Qcow2Check *c, const BlockCheckResult *before)
 {
     BlockCheckResult *res = c->res;
+    int64_t corruptions_fixed = res->corruptions_fixed + res->corruptions - before->corruptions;
+    int64_t leaks_fixed = res->leaks_fixed + res->leaks - before->leaks;
+    int ret = rebuild_until_complete(c);
 
-    qcow2_check_report("Rebuilding refcount structure");
-    int ret = qcow2_rebuild_refcounts(c);
-    if (ret < 0) {
-        return ret;
-    }
-    res->corruptions_fixed += res->corruptions - before->corruptions;
-    res->leaks_fixed += res->leaks - before->leaks;
-    res->corruptions = res->leaks = 0;
-
-    int64_t leaks_fixed = res->leaks_fixed, corruptions_fixed = res->corruptions_fixed;
-    ret = gather(c);
-    ret = ret < 0 ? ret : compare(c, BLOCK_FIX_LEAKS | BLOCK_FIX_ERRORS);
     /* Errors reported a second time were not fixed by the first. */
     res->corruptions_fixed = corruptions_fixed - MIN(corruptions_fixed, res->corruptions);
     res->leaks_fixed = leaks_fixed;
