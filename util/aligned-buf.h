@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Page-aligned I/O buffers, try-allocated, with a bounded cache per thread.
+/* Page-aligned I/O buffers, try-allocated, with a bounded cache per thread. From a MiB on they have huge pages of their own
+ * where the system has any.
  *
  * Sizes may come from an image or a request, so failure is an answer (NULL), never an abort. Up to
  * ALIGNED_BUF_CACHE_BYTES of freed buffers of 4 KiB .. 4 MiB are kept per thread and given out again, so that the data path
@@ -12,7 +13,7 @@
 #include <stddef.h>
 
 #define ALIGNED_BUF_ALIGN 4096
-#define ALIGNED_BUF_CACHE_BYTES (16u << 20)
+#define ALIGNED_BUF_CACHE_BYTES (32u << 20)
 
 /* @bytes > 0. NULL when there is no memory. Free with aligned_buf_free(). */
 void *aligned_buf_try_new(size_t bytes);

@@ -3,7 +3,9 @@
 
 #include <check.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -88,23 +90,60 @@ static size_t mapped_kib(void)
     return (size_t)g_ascii_strtoull(text, NULL, 10) * 4;
 }
 
+/* 1 MiB: also what lies behind a buffer counts. */
 START_TEST(aligned_buf_cache_is_bounded)
 {
     enum { COUNT = 64 };
     void *bufs[COUNT];
-    size_t before = mapped_kib();
+    size_t kib = _i == 0 ? 1024 : 4096, before = mapped_kib();
 
     for (int i = 0; i < COUNT; i++) {
-        bufs[i] = aligned_buf_try_new(4 << 20);
+        bufs[i] = aligned_buf_try_new(kib << 10);
         ck_assert_ptr_nonnull(bufs[i]);
     }
-    ck_assert_uint_ge(mapped_kib(), before + COUNT * 4096);
+    ck_assert_uint_ge(mapped_kib(), before + COUNT * kib);
     for (int i = 0; i < COUNT; i++) {
         aligned_buf_free(bufs[i]);
     }
     ck_assert_uint_le(mapped_kib(), before + ALIGNED_BUF_CACHE_BYTES / 1024 + 4096);
     aligned_buf_drain_cache();
     ck_assert_uint_le(mapped_kib(), before + 4096);
+}
+END_TEST
+
+/* Does the mapping that @buf lies in reach over a whole huge page from there, and is that wished for? */
+static bool has_huge_page(const void *buf)
+{
+    g_autofree char *text = NULL;
+    bool inside = false;
+
+    ck_assert(g_file_get_contents("/proc/self/smaps", &text, NULL, NULL));
+    g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
+    for (char **l = lines; *l; l++) {
+        unsigned long start, end;
+
+        if (sscanf(*l, "%lx-%lx ", &start, &end) == 2) {
+            inside = (uintptr_t)buf >= start && (uintptr_t)buf + (2 << 20) <= end;
+        } else if (inside && g_str_has_prefix(*l, "VmFlags:")) {
+            return strstr(*l, " hg");
+        }
+    }
+    return false;
+}
+
+START_TEST(aligned_buf_of_a_mib_has_a_huge_page)
+{
+    g_autoaligned small = aligned_buf_try_new(512 << 10);
+    g_autoaligned big = aligned_buf_try_new(1 << 20);
+    g_autoaligned odd = aligned_buf_try_new((5 << 20) + 1);
+
+    ck_assert(!has_huge_page(small));
+    if (!g_file_test("/sys/kernel/mm/transparent_hugepage", G_FILE_TEST_IS_DIR)) {
+        return; /* a kernel without */
+    }
+    ck_assert_uint_eq((uintptr_t)big % (2 << 20), 0);
+    ck_assert(has_huge_page(big));
+    ck_assert(has_huge_page((char *)odd + (4 << 20)));
 }
 END_TEST
 
@@ -168,7 +207,8 @@ int main(void)
     tcase_add_test(tc, aligned_buf_is_page_aligned_and_usable_at_every_size);
     tcase_add_test(tc, aligned_buf_gives_a_freed_buffer_out_again);
     tcase_add_test(tc, aligned_buf_of_live_buffers_never_overlap);
-    tcase_add_test(tc, aligned_buf_cache_is_bounded);
+    tcase_add_loop_test(tc, aligned_buf_cache_is_bounded, 0, 2);
+    tcase_add_test(tc, aligned_buf_of_a_mib_has_a_huge_page);
     tcase_add_test(tc, aligned_buf_cache_follows_the_size_in_use);
     tcase_add_test(tc, aligned_buf_answers_null_when_there_is_no_memory);
     tcase_add_test(tc, aligned_buf_may_be_freed_by_another_thread_which_then_ends);
