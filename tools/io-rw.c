@@ -69,24 +69,33 @@ static bool take_letter(RwArgs *a, int letter, const char *arg, bool is_write)
     }
 }
 
-/* Options into @a, then the first operand's index into *@index. Negative after a message. */
-static int take_options(RwArgs *a, const IoCommand *cmd, int argc, char **argv, const char *letters, bool is_write,
-                        int *index)
+/* Options into @a. Returns the index of the operands - an offset and a length, or more lengths with @is_vector - or a
+ * negative number after a message. */
+static int take_options(RwArgs *a, const IoCommand *cmd, int argc, char **argv, const char *letters, bool is_vector)
 {
-    int letter;
+    int letter, index = 0;
     char *arg;
 
     *a = (RwArgs){.pattern = WRITE_FILL, .check_off = -1, .check_len = -1};
-    *index = 0;
-    while ((letter = io_next_option(argc, argv, letters, index, &arg)) != -1) {
+    while ((letter = io_next_option(argc, argv, letters, &index, &arg)) != -1) {
         if (letter == '?') {
             return io_print_usage(cmd);
         }
-        if (!take_letter(a, letter, arg, is_write)) {
+        if (!take_letter(a, letter, arg, cmd->needs & IO_NEEDS_WRITE)) {
             return -1;
         }
     }
-    return 0;
+    if (is_vector ? index > argc - 2 : index != argc - 2) {
+        return io_print_usage(cmd);
+    }
+    return index;
+}
+
+/* The offset and the length of a request whose data are in memory, or might be. */
+static bool take_range(RwArgs *a, char **operands)
+{
+    return io_parse_number(operands[0], &a->offset) && io_parse_number(operands[1], &a->bytes) &&
+           io_check_length(a->bytes, operands[1]);
 }
 
 static int fail(const char *what, int ret)
@@ -140,17 +149,10 @@ static int coroutine_fn run_read(IoShell *sh, const IoCommand *cmd, int argc, ch
     g_auto(IoBuffer) buf = {0};
     g_auto(IoVec) iov;
     RwArgs a;
-    int index;
+    int index = take_options(&a, cmd, argc, argv, "bCl:pP:qrs:v", false);
 
     iovec_init(&iov);
-    if (take_options(&a, cmd, argc, argv, "bCl:pP:qrs:v", false, &index) < 0) {
-        return -1;
-    }
-    if (index != argc - 2) {
-        return io_print_usage(cmd);
-    }
-    if (!io_parse_number(argv[index], &a.offset) || !io_parse_number(argv[index + 1], &a.bytes) ||
-        !io_check_length(a.bytes, argv[index + 1])) {
+    if (index < 0 || !take_range(&a, argv + index)) {
         return -1;
     }
     if (!a.has_pattern && (a.check_len >= 0 || a.check_off >= 0)) {
@@ -212,16 +214,10 @@ static int coroutine_fn run_readv(IoShell *sh, const IoCommand *cmd, int argc, c
     g_auto(IoBuffer) buf = {0};
     g_auto(IoVec) iov;
     RwArgs a;
-    int index;
+    int index = take_options(&a, cmd, argc, argv, "CP:qrv", true);
 
     iovec_init(&iov);
-    if (take_options(&a, cmd, argc, argv, "CP:qrv", false, &index) < 0) {
-        return -1;
-    }
-    if (index > argc - 2) {
-        return io_print_usage(cmd);
-    }
-    if (!vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init(&buf, sh, a.bytes, READ_FILL) ||
+    if (index < 0 || !vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init(&buf, sh, a.bytes, READ_FILL) ||
         !settle_check_range(&a)) {
         return -1;
     }
@@ -329,13 +325,10 @@ static int coroutine_fn write_operands(IoShell *sh, RwArgs *a, char **operands)
 static int coroutine_fn run_write(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
     RwArgs a;
-    int index;
+    int index = take_options(&a, cmd, argc, argv, "bcCfnpP:qrs:uz", false);
 
-    if (take_options(&a, cmd, argc, argv, "bcCfnpP:qrs:uz", true, &index) < 0) {
+    if (index < 0) {
         return -1;
-    }
-    if (index != argc - 2) {
-        return io_print_usage(cmd);
     }
     return write_operands(sh, &a, argv + index);
 }
@@ -343,13 +336,10 @@ static int coroutine_fn run_write(IoShell *sh, const IoCommand *cmd, int argc, c
 static int coroutine_fn run_writez(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
     RwArgs a;
-    int index;
+    int index = take_options(&a, cmd, argc, argv, "Cfnqu", false);
 
-    if (take_options(&a, cmd, argc, argv, "Cfnqu", true, &index) < 0) {
+    if (index < 0) {
         return -1;
-    }
-    if (index != argc - 2) {
-        return io_print_usage(cmd);
     }
     a.zero = true;
     return write_operands(sh, &a, argv + index);
@@ -361,16 +351,11 @@ static int coroutine_fn run_writev(IoShell *sh, const IoCommand *cmd, int argc, 
     g_auto(IoBuffer) buf = {0};
     g_auto(IoVec) iov;
     RwArgs a;
-    int index;
+    int index = take_options(&a, cmd, argc, argv, "CfP:qr", true);
 
     iovec_init(&iov);
-    if (take_options(&a, cmd, argc, argv, "CfP:qr", true, &index) < 0) {
-        return -1;
-    }
-    if (index > argc - 2) {
-        return io_print_usage(cmd);
-    }
-    if (!vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init_pattern(&buf, sh, a.bytes, a.pattern)) {
+    if (index < 0 || !vector_operands(&a, argc, argv, index, pieces) ||
+        !io_buffer_init_pattern(&buf, sh, a.bytes, a.pattern)) {
         return -1;
     }
     lay_pieces(pieces, &buf, &iov);
@@ -382,21 +367,14 @@ static int coroutine_fn run_writev(IoShell *sh, const IoCommand *cmd, int argc, 
 static int coroutine_fn run_discard(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
     RwArgs a;
-    int index, ret;
+    int index = take_options(&a, cmd, argc, argv, "Cq", false);
 
-    if (take_options(&a, cmd, argc, argv, "Cq", true, &index) < 0) {
-        return -1;
-    }
-    if (index != argc - 2) {
-        return io_print_usage(cmd);
-    }
-    if (!io_parse_number(argv[index], &a.offset) || !io_parse_number(argv[index + 1], &a.bytes) ||
-        !io_check_length(a.bytes, argv[index + 1])) {
+    if (index < 0 || !take_range(&a, argv + index)) {
         return -1;
     }
     IoResult result = {"discard", a.offset, a.bytes, clock_monotonic_ns(), a.quiet, a.machine};
 
-    ret = block_co_pdiscard(sh->node, a.offset, a.bytes);
+    int ret = block_co_pdiscard(sh->node, a.offset, a.bytes);
     if (ret < 0) {
         return fail("discard", ret);
     }
