@@ -10,6 +10,24 @@
 #include "util/error.h"
 #include "util/number.h"
 
+bool img_take_open_option(ImgOpenArgs *args, int key, const char *arg)
+{
+    switch (key) {
+    case 'f':
+        args->format = arg;
+        return true;
+    case 'U':
+        args->force_share = true;
+        return true;
+    case IMG_OPT_IMAGE_OPTS:
+        args->image_opts = true;
+        return true;
+    default:
+        g_assert(key == IMG_OPT_OBJECT);
+        return img_add_object(arg);
+    }
+}
+
 bool img_open_args_check(const ImgOpenArgs *args, const char *format_option)
 {
     if (args->image_opts && args->format) {

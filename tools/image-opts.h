@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "block/block.h"
+#include "tools/cmdline.h"
 
 /* How one image is opened. Zeroed = probed, by name, cache mode writeback. */
 typedef struct ImgOpenArgs {
@@ -20,6 +21,13 @@ typedef struct ImgOpenArgs {
     unsigned cache_flags; /* of BLOCK_OPEN_DIRECT, _WRITETHROUGH, _NO_FLUSH */
     bool quiet;           /* no warning about a probed raw image */
 } ImgOpenArgs;
+
+/* Keys of long options that most commands have; those of a command alone begin at IMG_OPT_OWN. */
+enum { IMG_OPT_OBJECT = CMDLINE_LONG, IMG_OPT_IMAGE_OPTS, IMG_OPT_OWN };
+
+/* -f, -U, --image-opts or --object, with its argument: what remains of a command line when its command has taken its own.
+ * False after a message. */
+bool img_take_open_option(ImgOpenArgs *args, int key, const char *arg);
 
 /* False, with a message, when --image-opts and a format are both given. @format_option: "--format". */
 bool img_open_args_check(const ImgOpenArgs *args, const char *format_option);

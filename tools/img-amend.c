@@ -9,17 +9,17 @@
 #include "tools/report.h"
 #include "util/progress.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_FORCE };
+enum { OPT_FORCE = IMG_OPT_OWN };
 
 static const CmdOption amend_opts[] = {
     {'o', "options", "OPTIONS", "what to change: name=value,...; 'help' lists the options of the format"},
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {OPT_FORCE, "force", NULL, "do also what may lose the data, such as erasing the last key"},
     {'t', "cache", "MODE", "cache mode: writeback, none, writethrough, directsync, unsafe"},
     {'p', "progress", NULL, "show how far the work is"},
     {'q', "quiet", NULL, "print nothing but errors"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -50,12 +50,6 @@ static bool take_option(void *opaque, int opt, const char *arg)
     switch (opt) {
     case 'o':
         return img_add_create_options(&a->options, arg);
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case OPT_FORCE:
         a->force = true;
         return true;
@@ -68,7 +62,7 @@ static bool take_option(void *opaque, int opt, const char *arg)
         a->quiet = a->open.quiet = true;
         return true;
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

@@ -20,11 +20,11 @@
 #include "util/loop-team.h"
 #include "util/units.h"
 
-enum { OPT_IMAGE_OPTS = CMDLINE_LONG, OPT_OBJECT, OPT_PATTERN, OPT_FLUSH_INTERVAL, OPT_NO_DRAIN };
+enum { OPT_PATTERN = IMG_OPT_OWN, OPT_FLUSH_INTERVAL, OPT_NO_DRAIN };
 
 static const CmdOption bench_opts[] = {
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "the image is named by a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "the image is named by a list of options: key=value,..."},
     {'t', "cache", "MODE", "how the image is cached (writeback)"},
     {'c', "count", "COUNT", "number of requests (75000)"},
     {'d', "depth", "DEPTH", "requests in flight at a time (64)"},
@@ -39,7 +39,7 @@ static const CmdOption bench_opts[] = {
     {'n', "native", NULL, "aio mode native"},
     {'U', "force-share", NULL, "read even while another process writes"},
     {'q', "quiet", NULL, "print nothing but errors"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -62,7 +62,7 @@ static bool parse_int(const char *what, const char *text, int64_t min, int64_t *
     return img_parse_number_in(what, text, min, INT32_MAX, out);
 }
 
-static bool take_number(BenchArgs *a, int opt, const char *arg)
+static bool take_other_option(BenchArgs *a, int opt, const char *arg)
 {
     switch (opt) {
     case 'c':
@@ -77,8 +77,10 @@ static bool take_number(BenchArgs *a, int opt, const char *arg)
         return img_parse_size_in("step size", arg, 0, INT32_MAX, &a->step);
     case OPT_PATTERN:
         return img_parse_number_in("pattern byte", arg, 0, UINT8_MAX, &a->pattern);
-    default: /* OPT_FLUSH_INTERVAL */
+    case OPT_FLUSH_INTERVAL:
         return parse_int("flush interval", arg, 0, &a->flush_interval);
+    default:
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 
@@ -87,12 +89,6 @@ static bool take_option(void *opaque, int opt, const char *arg)
     BenchArgs *a = opaque;
 
     switch (opt) {
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case 't':
         if (!block_parse_cache_mode(arg, &a->open.cache_flags)) {
             report_error("Invalid cache mode");
@@ -110,16 +106,11 @@ static bool take_option(void *opaque, int opt, const char *arg)
     case OPT_NO_DRAIN:
         a->no_drain = true;
         return true;
-    case 'U':
-        a->open.force_share = true;
-        return true;
     case 'q':
         a->quiet = true;
         return true;
-    case OPT_OBJECT:
-        return img_add_object(arg);
     default:
-        return take_number(a, opt, arg);
+        return take_other_option(a, opt, arg);
     }
 }
 

@@ -11,7 +11,7 @@
 #include "tools/report.h"
 #include "util/error.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_OUTPUT };
+enum { OPT_OUTPUT = IMG_OPT_OWN };
 
 /* Exit codes of its own; scripts branch on them. */
 enum { CHECK_CORRUPT = 2, CHECK_LEAKS = 3, CHECK_NOT_SUPPORTED = 63 };
@@ -19,12 +19,12 @@ enum { CHECK_CORRUPT = 2, CHECK_LEAKS = 3, CHECK_NOT_SUPPORTED = 63 };
 static const CmdOption check_opts[] = {
     {'q', "quiet", NULL, "print problems only, no summary"},
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {'T', "cache", "MODE", "cache mode (default writeback)"},
     {'U', "force-share", NULL, "check even while another process writes; not with --repair"},
     {OPT_OUTPUT, "output", "human|json", "form of the output (default human)"},
     {'r', "repair", "leaks|all", "mend leaked clusters, or all that can be mended"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -197,23 +197,14 @@ static bool take_option(void *opaque, int opt, const char *arg)
     case 'q':
         a->quiet = true;
         return true;
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case 'T':
         return img_parse_cache("source cache", arg, &a->open.cache_flags);
-    case 'U':
-        a->open.force_share = true;
-        return true;
     case OPT_OUTPUT:
         return img_parse_output("check", arg, &a->json);
     case 'r':
         return take_repair(a, arg);
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

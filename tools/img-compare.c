@@ -17,18 +17,16 @@ enum {
     COMPARE_READ_FAILED = 4
 };
 
-enum { OPT_IMAGE_OPTS = CMDLINE_LONG, OPT_OBJECT };
-
 static const CmdOption compare_options[] = {
     {'q', "quiet", NULL, "say nothing, only set the exit status"},
     {'p', "progress", NULL, "show progress"},
     {'f', "a-format", "FMT", "format of FILENAME1"},
     {'F', "b-format", "FMT", "format of FILENAME2"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILENAMEs are key=value texts (not with -f, -F)"},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILENAMEs are key=value texts (not with -f, -F)"},
     {'s', "strict", NULL, "sizes and allocation must be equal too"},
     {'T', "cache", "CACHE_MODE", "how both images are cached (writeback)"},
     {'U', "force-share", NULL, "open images that others may be writing"},
-    {OPT_OBJECT, "object", "OBJDEF", "define a secret"},
+    {IMG_OPT_OBJECT, "object", "OBJDEF", "define a secret"},
     {0},
 };
 
@@ -63,13 +61,13 @@ static bool take_option(CompareArgs *a, int key, const char *arg)
     case 'F':
         a->open[1].format = arg;
         return true;
-    case OPT_IMAGE_OPTS:
+    case IMG_OPT_IMAGE_OPTS:
         a->open[0].image_opts = a->open[1].image_opts = true;
         return true;
     case 'U':
         a->open[0].force_share = a->open[1].force_share = true;
         return true;
-    case OPT_OBJECT:
+    case IMG_OPT_OBJECT:
         return img_add_object(arg);
     default: /* 'T' */
         if (!img_parse_cache("source cache", arg, &a->open[0].cache_flags)) {

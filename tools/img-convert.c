@@ -17,11 +17,9 @@
 #define CONVERT_MAX_SPARSE      (16 * MIB)
 
 enum {
-    OPT_SOURCE_IMAGE_OPTS = CMDLINE_LONG,
-    OPT_IMAGE_OPTS,
+    OPT_SOURCE_IMAGE_OPTS = IMG_OPT_OWN,
     OPT_TARGET_IMAGE_OPTS,
     OPT_TARGET_IS_ZERO,
-    OPT_OBJECT,
     OPT_BITMAPS,
     OPT_SKIP_BROKEN,
     OPT_SALVAGE
@@ -32,7 +30,7 @@ static const CmdOption convert_options[] = {
     {'p', "progress", NULL, "show progress"},
     {'f', "source-format", "SRC_FMT", "format of the sources (probed)"},
     {OPT_SOURCE_IMAGE_OPTS, "source-image-opts", NULL, "SRC_FILENAMEs are key=value texts (not with -f)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, NULL},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, NULL},
     {'T', "source-cache", "SRC_CACHE", "how the sources are cached (writeback)"},
     {'U', "force-share", NULL, "open sources that others may be writing"},
     {'O', "target-format", "TGT_FMT", "format of the target (raw)"},
@@ -47,7 +45,7 @@ static const CmdOption convert_options[] = {
     {'S', "sparse-size", "SPARSE_SIZE", "shortest run of zeros left out (4k; 0 writes everything)"},
     {'m', "parallel", "NUM_COROUTINES", "requests in flight, 1 to 16 (8)"},
     {'W', "oob-writes", NULL, "let clusters be allocated out of order"},
-    {OPT_OBJECT, "object", "OBJDEF", "define a secret"},
+    {IMG_OPT_OBJECT, "object", "OBJDEF", "define a secret"},
     {'l', "source-snapshot", "SNAPSHOT", "not supported yet"},
     {'C', "copy-range-offloading", NULL, "not supported yet"},
     {'r', "rate", "RATE", "not supported yet"},
@@ -128,11 +126,7 @@ static bool take_flag(ConvertArgs *a, int key)
         a->progress = true;
         return true;
     case OPT_SOURCE_IMAGE_OPTS:
-    case OPT_IMAGE_OPTS:
         a->source.image_opts = true;
-        return true;
-    case 'U':
-        a->source.force_share = true;
         return true;
     case OPT_TARGET_IMAGE_OPTS:
         a->target_image_opts = true;
@@ -167,8 +161,10 @@ static bool take_option(void *opaque, int key, const char *arg)
 
     switch (key) {
     case 'f':
-        a->source.format = arg;
-        return true;
+    case 'U':
+    case IMG_OPT_IMAGE_OPTS:
+    case IMG_OPT_OBJECT:
+        return img_take_open_option(&a->source, key, arg);
     case 'O':
         a->target_format = arg;
         return true;
@@ -188,8 +184,6 @@ static bool take_option(void *opaque, int key, const char *arg)
         return parse_sparse(arg, &a->sparse_bytes);
     case 'm':
         return parse_workers(arg, &a->workers);
-    case OPT_OBJECT:
-        return img_add_object(arg);
     default:
         return take_flag(a, key);
     }

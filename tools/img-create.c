@@ -11,8 +11,6 @@
 #include "util/error.h"
 #include "util/number.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG };
-
 static const CmdOption create_opts[] = {
     {'q', "quiet", NULL, "print nothing but errors"},
     {'f', "format", "FMT", "format of the new image (default raw)"},
@@ -20,7 +18,7 @@ static const CmdOption create_opts[] = {
     {'b', "backing", "FILE", "image that the new one is an overlay of"},
     {'F', "backing-format", "FMT", "format of the backing image"},
     {'u', "backing-unsafe", NULL, "do not open the backing image; needs a SIZE"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 

@@ -11,15 +11,14 @@
 #include "util/aligned-buf.h"
 #include "util/units.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS };
 enum { DD_CHUNK_BYTES = 2 << 20 };
 
 static const CmdOption dd_opts[] = {
     {'f', "format", "FMT", "format of the input (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "the input is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "the input is a list of options: key=value,..."},
     {'O', "output-format", "FMT", "format of the output (default raw)"},
     {'U', "force-share", NULL, "read even while another process writes"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -43,20 +42,11 @@ static bool take_option(void *opaque, int opt, const char *arg)
     DdArgs *a = opaque;
 
     switch (opt) {
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case 'O':
         a->format = arg;
         return true;
-    case 'U':
-        a->open.force_share = true;
-        return true;
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

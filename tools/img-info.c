@@ -14,15 +14,15 @@
 #include "util/error.h"
 #include "util/number.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_OUTPUT };
+enum { OPT_OUTPUT = IMG_OPT_OWN };
 
 static const CmdOption info_opts[] = {
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {'b', "backing-chain", NULL, "tell about the backing images too"},
     {'U', "force-share", NULL, "look even while another process writes"},
     {OPT_OUTPUT, "output", "human|json", "form of the output (default human)"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret (none is needed here)"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret (none is needed here)"},
     {0},
 };
 
@@ -335,22 +335,13 @@ static bool take_option(void *opaque, int opt, const char *arg)
     InfoArgs *a = opaque;
 
     switch (opt) {
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case 'b':
         a->chain = true;
-        return true;
-    case 'U':
-        a->open.force_share = true;
         return true;
     case OPT_OUTPUT:
         return img_parse_output("info", arg, &a->json);
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

@@ -9,16 +9,16 @@
 #include "tools/report.h"
 #include "util/error.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_OUTPUT, OPT_START, OPT_LENGTH };
+enum { OPT_OUTPUT = IMG_OPT_OWN, OPT_START, OPT_LENGTH };
 
 static const CmdOption map_opts[] = {
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {OPT_START, "start-offset", "OFFSET", "first byte to tell about (default 0)"},
     {OPT_LENGTH, "max-length", "LENGTH", "bytes to tell about (default: to the end)"},
     {OPT_OUTPUT, "output", "human|json", "form of the output (default human)"},
     {'U', "force-share", NULL, "look even while another process writes"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -164,23 +164,14 @@ static bool take_option(void *opaque, int opt, const char *arg)
     MapArgs *a = opaque;
 
     switch (opt) {
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case OPT_START:
         return img_parse_size("start offset", arg, &a->start);
     case OPT_LENGTH:
         return img_parse_size("max length", arg, &a->length);
     case OPT_OUTPUT:
         return img_parse_output("map", arg, &a->json);
-    case 'U':
-        a->open.force_share = true;
-        return true;
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

@@ -9,18 +9,18 @@
 #include "tools/report.h"
 #include "util/error.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_OUTPUT, OPT_SIZE };
+enum { OPT_OUTPUT = IMG_OPT_OWN, OPT_SIZE };
 
 static const CmdOption measure_opts[] = {
     {'O', "target-format", "FMT", "format of the new image (default raw)"},
     {'o', "target-options", "KEY=VALUE[,...]", "options it would be created with"},
     {OPT_SIZE, "size", "SIZE", "virtual size of a new, empty image"},
     {'f', "format", "FMT", "format of FILE (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {'l', "snapshot", "SNAPSHOT", "measure an internal snapshot of FILE"},
     {OPT_OUTPUT, "output", "human|json", "form of the output (default human)"},
     {'U', "force-share", NULL, "look even while another process writes"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -131,22 +131,13 @@ static bool take_option(void *opaque, int opt, const char *arg)
         return img_add_create_options(&a->options, arg);
     case OPT_SIZE:
         return img_parse_size("image size", arg, &a->size);
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case 'l':
         a->snapshot = arg;
         return true;
     case OPT_OUTPUT:
         return img_parse_output("measure", arg, &a->json);
-    case 'U':
-        a->open.force_share = true;
-        return true;
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 

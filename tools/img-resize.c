@@ -9,15 +9,15 @@
 #include "tools/image-opts.h"
 #include "tools/report.h"
 
-enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS, OPT_SHRINK, OPT_PREALLOCATION };
+enum { OPT_SHRINK = IMG_OPT_OWN, OPT_PREALLOCATION };
 
 static const CmdOption resize_opts[] = {
     {'q', "quiet", NULL, "print nothing but errors"},
     {'f', "format", "FMT", "format of the image (default: probed)"},
-    {OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
+    {IMG_OPT_IMAGE_OPTS, "image-opts", NULL, "FILE is a list of options: key=value,..."},
     {OPT_SHRINK, "shrink", NULL, "allow a smaller size; what lies beyond it is lost"},
     {OPT_PREALLOCATION, "preallocation", "MODE", "for what is added: off, metadata, falloc, full (default off)"},
-    {OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
+    {IMG_OPT_OBJECT, "object", "OBJECT", "define a secret: secret,id=ID,file=PATH"},
     {0},
 };
 
@@ -43,12 +43,6 @@ static bool take_option(void *opaque, int opt, const char *arg)
     case 'q':
         a->quiet = true;
         return true;
-    case 'f':
-        a->open.format = arg;
-        return true;
-    case OPT_IMAGE_OPTS:
-        a->open.image_opts = true;
-        return true;
     case OPT_SHRINK:
         a->shrink = true;
         return true;
@@ -59,7 +53,7 @@ static bool take_option(void *opaque, int opt, const char *arg)
         }
         return true;
     default:
-        return img_add_object(arg);
+        return img_take_open_option(&a->open, opt, arg);
     }
 }
 
