@@ -20,12 +20,11 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import crashlog  # noqa: E402  (its folder is on the path from here on)
+import crashrun  # noqa: E402
 
-TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECRETS = {'old': ['--object', 'secret,id=k,data=old-passphrase'], 'new': ['--object', 'secret,id=k,data=new-passphrase']}
 NEW = ['--object', 'secret,id=n,data=new-passphrase']
 SIZE = 256 << 10
@@ -141,16 +140,9 @@ class Run:
 
 def parse_args():
     p = argparse.ArgumentParser(description='Cut changes of key slots at every write.')
-    p.add_argument('--tools', default=os.environ.get('OURS') or os.path.join(TREE, 'build', 'tools'))
+    crashrun.add_options(p)
     p.add_argument('--disks', type=int, default=4, help='disks rebuilt for each record of the log')
-    p.add_argument('--seed', type=int, default=1)
-    p.add_argument('-j', '--jobs', type=int, default=2)
-    p.add_argument('--scratch', default='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
-    p.add_argument('--prove', action='store_true', help='ignore flushes: a lost image must be found')
-    p.add_argument('--keep', action='store_true', help='keep the folders when something failed')
-    args = p.parse_args()
-    args.tools = os.path.abspath(args.tools)
-    return args
+    return p.parse_args()
 
 
 def main():
@@ -158,27 +150,15 @@ def main():
     if not os.access(os.path.join(args.tools, 'qemu-img'), os.X_OK):
         print(f'amend: no qemu-img in {args.tools}')
         return 77
-    root = tempfile.mkdtemp(prefix='qblock-amend-', dir=args.scratch)
-    runs = [Run(args, root, kind, change) for kind in KINDS for change in CHANGES]
     looked, problems = 0, []
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+    with crashrun.work_folder(args, 'amend', problems) as root, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        runs = [Run(args, root, kind, change) for kind in KINDS for change in CHANGES]
         for run, (count, records, found) in zip(runs, pool.map(Run.cut_everywhere, runs)):
             looked += count
             problems += found
             print(f'{run.name}: {records} records, {count} disks, {len(found)} wrong', flush=True)
-            for text in found:
-                print(text[:2000], flush=True)
-    if args.keep and problems:
-        print(f'kept in {root}')
-    else:
-        shutil.rmtree(root, ignore_errors=True)
-    if args.prove:
-        lost = sum('opens it' in p for p in problems)
-        print(f'without flushes {lost} disks were lost')
-        print(f'{int(lost > 0)} passed, {int(lost == 0)} failed, 0 skipped')
-        return 0 if lost else 1
-    print(f'{looked - len(problems)} passed, {len(problems)} failed, 0 skipped')
-    return 1 if problems else 0
+            crashrun.print_problems(found)
+    return crashrun.finish(args, looked, problems, lambda p: 'opens it' in p)
 
 
 if __name__ == '__main__':

@@ -22,13 +22,12 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import crashlog  # noqa: E402  (its folder is on the path from here on)
+import crashrun  # noqa: E402
 
-TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SECRET = ['--object', 'secret,id=s0,data=pw123']
 SECTOR = crashlog.SECTOR
 TIMEOUT = 120
@@ -332,23 +331,17 @@ def run_workload(workload, seed, points, args, root):
 
 def parse_args():
     p = argparse.ArgumentParser(description='Rebuild images as power cuts may leave them, and check them.')
-    p.add_argument('--tools', default=os.environ.get('OURS') or os.path.join(TREE, 'build', 'tools'))
+    crashrun.add_options(p)
     p.add_argument('--ref', default=os.environ.get('REF'), help='the reference; default: .reference/bin if it is there')
     p.add_argument('--points', type=int, default=500, help='cut points over all workloads')
-    p.add_argument('--seed', type=int, default=1)
     p.add_argument('--commands', type=int, default=60, help='commands of a run')
     p.add_argument('--per-run', type=int, default=32, help='cut points of a run')
     p.add_argument('-w', '--workload', action='append', choices=[w.name for w in WORKLOADS])
-    p.add_argument('-j', '--jobs', type=int, default=2)
-    p.add_argument('--scratch', default='/dev/shm' if os.access('/dev/shm', os.W_OK) else None)
     p.add_argument('--every-ref', action='store_true', help='the reference checks every disk, not every second')
-    p.add_argument('--prove', action='store_true', help='ignore flushes: corruption must be found')
-    p.add_argument('--keep', action='store_true', help='keep the folders of failing runs')
     args = p.parse_args()
-    default_ref = os.path.join(TREE, '.reference', 'bin')
+    default_ref = os.path.join(crashrun.TREE, '.reference', 'bin')
     if args.ref is None and os.access(os.path.join(default_ref, 'qemu-img'), os.X_OK):
         args.ref = default_ref
-    args.tools = os.path.abspath(args.tools)
     args.ref = args.ref and os.path.abspath(args.ref)
     return args
 
@@ -369,26 +362,14 @@ def main():
         return 77
     if not args.ref:
         print('crash: without the reference, only our own check looks at the disks')
-    root = tempfile.mkdtemp(prefix='qblock-crash-', dir=args.scratch)
     start, looked, problems = time.monotonic(), 0, []
-    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+    with crashrun.work_folder(args, 'crash', problems) as root, concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
         for count, found in pool.map(lambda run: run_workload(*run, args, root), plan(args)):
             looked += count
             problems += found
-            for text in found:
-                print(text[:2000], flush=True)
-    if args.keep and problems:
-        print(f'kept in {root}')
-    else:
-        shutil.rmtree(root, ignore_errors=True)
+            crashrun.print_problems(found)
     print(f'crash: {looked} cut points, {time.monotonic() - start:.0f} s')
-    if args.prove:
-        corrupt = sum('check by' in p or 'sector' in p for p in problems)
-        print(f'without flushes {corrupt} of the runs were found broken')
-        print(f'{int(corrupt > 0)} passed, {int(corrupt == 0)} failed, 0 skipped')
-        return 0 if corrupt else 1
-    print(f'{looked - len(problems)} passed, {len(problems)} failed, 0 skipped')
-    return 1 if problems else 0
+    return crashrun.finish(args, looked, problems, lambda p: 'check by' in p or 'sector' in p)
 
 
 if __name__ == '__main__':
