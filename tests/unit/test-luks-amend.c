@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing the key slots of a LUKS1 header: what is done, what is refused, and what a cut at any write leaves. */
 #include "crypto/luks-format.h"
-#include "tests/unit/luks-fixture.h"
+#include "tests/unit/luks-amend-fixture.h"
 #include "util/error.h"
 #include "util/buffer-zero.h"
 
@@ -12,59 +12,12 @@
     "All the active keyslots match the (old) password that was given and erasing them will erase all the data in the " \
     "image irreversibly - refusing operation"
 
-static MemVolume vol;
-static CryptoBlock *block;
-
 static void start(void)
 {
-    define_secret("pw", "abc");
-    define_secret("new", "new password");
-    define_secret("other", "another");
+    define_amend_secrets();
     block = luks_make(&vol, "", NULL);
     ck_assert_ptr_nonnull(block);
     vol.writes = vol.flushes = 0;
-}
-
-static void stop(void)
-{
-    g_clear_pointer(&block, crypto_block_free);
-    g_clear_pointer(&vol.data, g_free);
-    secret_forget_all();
-    vol = (MemVolume){0};
-}
-
-static bool amend_on(CryptoBlock *b, const CryptoIo *io, const char *text, bool force, GError **errp)
-{
-    g_autoptr(OptDict) o = optdict_parse_keyval(text, NULL, NULL);
-
-    if (g_strstr_len(text, -1, "state=active") && !optdict_has(o, "iter-time")) {
-        optdict_set(o, "iter-time", "1");
-    }
-    return crypto_block_amend(b, o, io, force, errp);
-}
-
-static bool amend(const char *text, bool force, GError **errp)
-{
-    CryptoIo io = mem_io(&vol);
-
-    return amend_on(block, &io, text, force, errp);
-}
-
-static void do_amend(const char *text, bool force)
-{
-    GError *err = NULL;
-
-    ck_assert_msg(amend(text, force, &err), "%s: %s", text, err ? err->message : "");
-}
-
-static void assert_refused(const char *text, bool force, const char *message)
-{
-    g_autofree uint8_t *before = g_memdup2(vol.data, vol.size);
-    GError *err = NULL;
-
-    ck_assert_msg(!amend(text, force, &err), "%s was done", text);
-    assert_error(err, message);
-    ck_assert_mem_eq(vol.data, before, vol.size);
 }
 
 static bool opens(MemVolume *m, const char *secret)

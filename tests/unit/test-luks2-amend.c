@@ -1,55 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing the key slots of a LUKS2 volume: what is done, what is refused, and what a cut at any write leaves. */
 #include "crypto/luks2-int.h"
+#include "tests/unit/luks-amend-fixture.h"
 #include "tests/unit/luks2-fixture.h"
 #include "util/thread-pool.h"
 
-static MemVolume vol;
-static CryptoBlock *block;
-
 static void start(void)
 {
-    define_secret("pw", "abc");
-    define_secret("new", "new password");
-    define_secret("other", "another");
-    vol = (MemVolume){0};
+    define_amend_secrets();
     block = luks2_make_pbkdf2(&vol, "iter-time=0", NULL);
     ck_assert_ptr_nonnull(block);
-}
-
-static void stop(void)
-{
-    g_clear_pointer(&block, crypto_block_free);
-    g_clear_pointer(&vol.data, g_free);
-    secret_forget_all();
-}
-
-static bool amend(const char *text, bool force, GError **errp)
-{
-    g_autoptr(OptDict) o = optdict_parse_keyval(text, NULL, NULL);
-    CryptoIo io = mem_io(&vol);
-
-    if (g_strstr_len(text, -1, "state=active")) {
-        optdict_set(o, "iter-time", "0");
-    }
-    return crypto_block_amend(block, o, &io, force, errp);
-}
-
-static void do_amend(const char *text, bool force)
-{
-    GError *err = NULL;
-
-    ck_assert_msg(amend(text, force, &err), "%s: %s", text, err ? err->message : "");
-}
-
-static void assert_refused(const char *text, bool force, const char *message)
-{
-    g_autofree uint8_t *before = g_memdup2(vol.data, vol.size);
-    GError *err = NULL;
-
-    ck_assert_msg(!amend(text, force, &err), "%s was done", text);
-    assert_error(err, message);
-    ck_assert_mem_eq(vol.data, before, vol.size);
 }
 
 static bool opens(const char *secret)
