@@ -161,7 +161,7 @@ static BlockNode *coroutine_fn open_snapshot(const IoImage *img, GError **errp)
         optdict_set(opts, "file.filename", path);
         optdict_merge(opts, "backing.", backing, false);
         /* Nothing of it is to survive, so no flush has to reach the disk. */
-        unsigned flags = BLOCK_OPEN_RDWR | BLOCK_OPEN_NO_FLUSH | (img->flags & BLOCK_OPEN_COPY_ON_READ);
+        unsigned flags = BLOCK_OPEN_NO_FLUSH | (img->flags & (BLOCK_OPEN_RDWR | BLOCK_OPEN_COPY_ON_READ));
         node = block_co_open(NULL, "qcow2", opts, flags, errp);
     }
     unlink(path);
