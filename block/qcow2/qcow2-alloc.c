@@ -6,6 +6,7 @@
 
 #include "block/qcow2/qcow2-clusters.h"
 #include "block/qcow2/qcow2-io.h"
+#include "block/qcow2/qcow2-join.h"
 #include "block/qcow2/qcow2-map.h"
 #include "util/trace.h"
 
@@ -62,6 +63,8 @@ int coroutine_fn qcow2_prepare_change_locked(Qcow2State *s)
 void qcow2_link_begin_locked(Qcow2State *s, Qcow2Link *link)
 {
     co_queue_init(&link->waiters);
+    link->open = false;
+    link->joins = NULL;
     qcow2_cache_lock(s->l2);
     link->prev = NULL;
     link->next = s->links;
@@ -110,13 +113,15 @@ bool coroutine_fn qcow2_links_wait_locked(Qcow2State *s, uint64_t guest_off, uin
     return true;
 }
 
-/* The same without meta_lock: those who wait for one link go on at once when it ends, not one after the other. */
-static bool coroutine_fn wait_for_link(Qcow2State *s, uint64_t guest_off)
+/* The same without meta_lock: those who wait for one link go on at once when it ends, not one after the other. The data
+ * goes along if the link still takes it. */
+static bool coroutine_fn wait_for_link(Qcow2State *s, Qcow2Join *join)
 {
     qcow2_cache_lock(s->l2);
-    Qcow2Link *l = find_link(s, guest_off, 1);
+    Qcow2Link *l = find_link(s, join->guest_off, 1);
 
     if (l) {
+        qcow2_join_locked(s, l, join);
         qcow2_cache_wait_locked(s->l2, &l->waiters);
     }
     qcow2_cache_unlock(s->l2);
@@ -136,6 +141,7 @@ static int coroutine_fn set_in_place(Qcow2State *s, Qcow2WriteRun *run, uint64_t
     run->bytes = bytes;
     run->host_off = host_off;
     run->in_place = true;
+    run->joined = false;
     run->head_bytes = run->tail_bytes = 0;
     return qcow2_check_overlap(s, 0, host_off, bytes);
 }
@@ -206,7 +212,7 @@ static int coroutine_fn allocate_run(Qcow2State *s, uint64_t guest_off, uint64_t
     run->link.guest_off = start;
     qcow2_link_begin_locked(s, &run->link);
     uint64_t run_bytes = run->link.clusters << s->geo.cluster_bits;
-    run->in_place = false;
+    run->in_place = run->joined = false;
     run->guest_off = guest_off;
     run->bytes = MIN(bytes, run_bytes - in_cluster);
     run->host_off = run->link.host_off + in_cluster;
@@ -238,12 +244,13 @@ static int coroutine_fn begin_locked(Qcow2State *s, uint64_t guest_off, uint64_t
     return ret < 0 ? ret : allocate_run(s, guest_off, bytes, run);
 }
 
-int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, BlockPlace *place,
-                                       Qcow2WriteRun *run)
+int coroutine_fn qcow2_write_run_begin(Qcow2State *s, const BlockRw *rw, uint64_t done, Qcow2WriteRun *run)
 {
+    uint64_t guest_off = rw->offset + done, bytes = rw->bytes - done;
     int ret;
 
     do {
+        Qcow2Join join = {.guest_off = guest_off, .bytes = bytes, .iov = rw->iov, .iov_off = rw->iov_off + done};
         uint64_t n = bytes;
         Qcow2Map map;
 
@@ -254,11 +261,15 @@ int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64
         if (may_write_in_place(map.kind, map.copied)) {
             return set_in_place(s, run, guest_off, n, map.host_off);
         }
-        if (wait_for_link(s, guest_off)) {
+        if (wait_for_link(s, &join)) {
+            if (join.done) {
+                *run = (Qcow2WriteRun){.guest_off = guest_off, .bytes = join.bytes, .joined = true};
+                return 0;
+            }
             ret = 1;
             continue;
         }
-        block_place_wait(place);
+        block_place_wait(rw->place);
         qcow2_meta_lock(s, "alloc");
         ret = begin_locked(s, guest_off, bytes, run);
         qcow2_meta_unlock(s, "alloc");

@@ -10,16 +10,16 @@ typedef struct Qcow2WriteRun {
     uint64_t guest_off, bytes; /* guest bytes of this run */
     uint64_t host_off;         /* of guest_off */
     bool in_place;             /* no link: clusters are mapped and ours */
+    bool joined;               /* no link and nothing left to do: another's write had this data too */
     Qcow2Link link;            /* else: pending, in s->links */
     uint64_t head_bytes, tail_bytes; /* copy-on-write before and after, inside the link's clusters */
 } Qcow2WriteRun;
 
-/* Prepare the next run of a write at @guest_off of at most @bytes: in place, or newly allocated with a pending link. Waits
- * for pending links that touch the same clusters. The run is cut to one host-contiguous piece.
- * @place: its turn is awaited before anything is allocated; NULL = order does not matter.
+/* Prepare the next run of the write @rw, from @done bytes on: in place, newly allocated with a pending link, or joined to a
+ * link and done with it. Waits for pending links that touch the same clusters. The run is cut to one host-contiguous piece.
+ * @rw->place: its turn is awaited before anything is allocated; NULL = order does not matter.
  * Returns 0 or -errno (-ENOSPC, -EIO, ...). Context: coroutine, no lock held. */
-int coroutine_fn qcow2_write_run_begin(Qcow2State *s, uint64_t guest_off, uint64_t bytes, BlockPlace *place,
-                                       Qcow2WriteRun *run);
+int coroutine_fn qcow2_write_run_begin(Qcow2State *s, const BlockRw *rw, uint64_t done, Qcow2WriteRun *run);
 
 /* Publish the run's clusters in the L2 table and free what they replace (data is written). Wakes waiters.
  * Context: coroutine, no lock held. */

@@ -63,9 +63,16 @@ int coroutine_fn qcow2_cow_read(Qcow2State *s, const Qcow2WriteRun *run, const I
     }
     cow->edges = head;
     iovec_init(&cow->iov);
+    if (one && s->crypt.crypto) {
+        iovec_to_buf(guest, iov_off, head + run->head_bytes, run->bytes); /* cheaper than to bounce the rest */
+        iovec_add(&cow->iov, head, bytes);
+        cow->flags = BLOCK_REQ_OWN_BUFFER;
+        return 0;
+    }
     iovec_add(&cow->iov, head, run->head_bytes);
     iovec_add_slice(&cow->iov, guest, iov_off, run->bytes);
     iovec_add(&cow->iov, tail, run->tail_bytes);
+    cow->flags = 0;
     return 0;
 }
 

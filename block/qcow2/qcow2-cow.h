@@ -5,10 +5,12 @@
 
 #include "block/qcow2/qcow2-alloc.h"
 
-/* The memory of one write of whole clusters: head | guest data | tail. The guest's part is the caller's memory. */
+/* The memory of one write of whole clusters: head | guest data | tail. The guest's part is the caller's memory, but for one
+ * cluster that is encrypted: then all of it is ours. */
 typedef struct Qcow2Cow {
-    void *edges; /* aligned_buf; head and tail */
+    void *edges; /* aligned_buf; head and tail; of one cluster its whole image */
     IoVec iov;
+    unsigned flags; /* BLOCK_REQ_OWN_BUFFER, or 0 */
 } Qcow2Cow;
 
 /* Read the edges of @run (which has some) as the guest sees them now, and string them together with its data, the bytes of

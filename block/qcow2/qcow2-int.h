@@ -57,6 +57,8 @@ typedef struct Qcow2Refcounts {
     int failed; /* sticky -errno: the header's table pointer on disk is unknown, nothing may be allocated any more */
 } Qcow2Refcounts;
 
+struct Qcow2Join;
+
 /* An allocation whose data is in flight, not yet linked. On the writer's stack. Guard: meta_lock. */
 typedef struct Qcow2Link {
     uint64_t guest_off;  /* cluster aligned */
@@ -64,6 +66,8 @@ typedef struct Qcow2Link {
     uint64_t host_off;   /* of the first; contiguous */
     bool reused;         /* host clusters were ours already (preallocated zero): nothing to free on failure */
     CoQueue waiters;     /* requests that touch these clusters; under the l2 guard */
+    bool open;           /* the data of others may join; under the l2 guard */
+    struct Qcow2Join *joins, **joins_end; /* the same while open; then the writer's */
     struct Qcow2Link *prev, *next;
 } Qcow2Link;
 

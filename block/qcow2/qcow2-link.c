@@ -4,6 +4,7 @@
 
 #include "block/qcow2/qcow2-alloc.h"
 #include "block/qcow2/qcow2-clusters.h"
+#include "block/qcow2/qcow2-join.h"
 #include "block/qcow2/qcow2-map.h"
 #include "util/trace.h"
 
@@ -43,13 +44,15 @@ static void coroutine_fn give_back(Qcow2State *s, const Qcow2Link *link)
 
 int coroutine_fn qcow2_write_run_link(Qcow2State *s, Qcow2WriteRun *run)
 {
-    if (run->in_place) {
+    if (run->in_place || run->joined) {
         return 0;
     }
     qcow2_meta_lock(s, "link");
     int ret = link_locked(s, &run->link);
     if (ret < 0) {
         give_back(s, &run->link);
+    } else {
+        qcow2_join_done(&run->link);
     }
     qcow2_link_end_locked(s, &run->link);
     trace(TRACE_QCOW2, "link", "guest=0x%" PRIx64 " clusters=%" PRIu64 " ret=%d", run->link.guest_off,
@@ -60,7 +63,7 @@ int coroutine_fn qcow2_write_run_link(Qcow2State *s, Qcow2WriteRun *run)
 
 void coroutine_fn qcow2_write_run_abort(Qcow2State *s, Qcow2WriteRun *run)
 {
-    if (run->in_place) {
+    if (run->in_place || run->joined) {
         return;
     }
     qcow2_meta_lock(s, "abort");

@@ -7,6 +7,7 @@
 #include "block/qcow2/qcow2-compressed.h"
 #include "block/qcow2/qcow2-cow.h"
 #include "block/qcow2/qcow2-io.h"
+#include "block/qcow2/qcow2-join.h"
 #include "block/qcow2/qcow2-read.h"
 #include "block/qcow2/qcow2-threads.h"
 #include "util/co-tasks.h"
@@ -28,8 +29,7 @@ static int coroutine_fn write_host(Qcow2State *s, uint64_t host_off, uint64_t gu
     return block_co_rw_write(s->data, &rw);
 }
 
-static int coroutine_fn write_data(Qcow2State *s, const Qcow2WriteRun *run, const IoVec *iov, size_t iov_off,
-                                   unsigned flags)
+static int coroutine_fn write_data(Qcow2State *s, Qcow2WriteRun *run, const IoVec *iov, size_t iov_off, unsigned flags)
 {
     bool edges_done = run->head_bytes == 0 && run->tail_bytes == 0;
     Qcow2Cow cow;
@@ -43,18 +43,24 @@ static int coroutine_fn write_data(Qcow2State *s, const Qcow2WriteRun *run, cons
     if (edges_done) {
         return write_host(s, run->host_off, run->guest_off, iov, iov_off, run->bytes, flags);
     }
+    if (run->link.clusters == 1) {
+        qcow2_join_open(s, &run->link);
+    }
     int ret = qcow2_cow_read(s, run, iov, iov_off, &cow);
     if (ret < 0) {
         return ret;
     }
-    ret = write_host(s, run->link.host_off, run->link.guest_off, &cow.iov, 0, cow.iov.size, flags);
+    if (run->link.clusters == 1) {
+        qcow2_join_gather(s, &run->link, cow.edges);
+    }
+    ret = write_host(s, run->link.host_off, run->link.guest_off, &cow.iov, 0, cow.iov.size, cow.flags);
     qcow2_cow_clear(&cow);
     return ret;
 }
 
 static int coroutine_fn finish_run(Qcow2State *s, Qcow2WriteRun *run, const IoVec *iov, size_t iov_off, unsigned flags)
 {
-    int ret = write_data(s, run, iov, iov_off, flags);
+    int ret = run->joined ? 0 : write_data(s, run, iov, iov_off, flags);
 
     if (ret < 0) {
         qcow2_write_run_abort(s, run);
@@ -109,7 +115,7 @@ static int coroutine_fn write_many(Qcow2State *s, const BlockRw *rw, WriteTask *
     while (ret == 0 && done < bytes) {
         WriteTask *t = g_new(WriteTask, 1);
         *t = (WriteTask){.s = s, .iov = rw->iov, .iov_off = rw->iov_off + done, .flags = rw->flags, .on_heap = true};
-        ret = qcow2_write_run_begin(s, rw->offset + done, bytes - done, rw->place, &t->run);
+        ret = qcow2_write_run_begin(s, rw, done, &t->run);
         if (ret < 0) {
             g_free(t);
             break;
@@ -127,7 +133,7 @@ static int coroutine_fn write_many(Qcow2State *s, const BlockRw *rw, WriteTask *
 static int coroutine_fn write_plain(Qcow2State *s, const BlockRw *rw)
 {
     WriteTask first = {.s = s, .iov = rw->iov, .iov_off = rw->iov_off, .flags = rw->flags};
-    int ret = qcow2_write_run_begin(s, rw->offset, rw->bytes, rw->place, &first.run);
+    int ret = qcow2_write_run_begin(s, rw, 0, &first.run);
 
     if (ret < 0) {
         return ret;

@@ -198,6 +198,90 @@ START_CO_TEST(a_cluster_in_flight_is_waited_for_and_shared)
     image_end(&im);
 }
 
+/* Requests in steps of 4 KiB over cluster @idx, with values from 1 on, started one after the other. */
+static void start_small(Image *im, Request *r, unsigned count, uint64_t cluster)
+{
+    for (unsigned i = 0; i < count; i++) {
+        r[i] = (Request){.off = cluster * CS + i * 4096, .bytes = 4096, .fill = 1 + (int)i};
+        start(&r[i], im);
+    }
+}
+
+START_CO_TEST(small_writes_into_one_new_cluster_are_one_write)
+{
+    enum { COUNT = 12 };
+    Image im;
+    Request r[COUNT], across = {.off = CS + COUNT * 4096, .bytes = 16384 + 512, .fill = 99};
+
+    image_init(&im);
+    put(&im, 24 * CS, CS, 5, 0); /* a new L2 table takes its room on the disk under the lock: have it made before */
+    unsigned before = fault_count(im.fault, FAULT_WRITE);
+    start_small(&im, r, COUNT, 1);
+    start(&across, &im);
+    for (unsigned i = 0; i < COUNT; i++) {
+        wait_done(&r[i]);
+    }
+    wait_done(&across);
+    ck_assert_uint_eq(fault_count(im.fault, FAULT_WRITE) - before, 2); /* and one for what lies in the next cluster */
+    for (unsigned i = 0; i < COUNT; i++) {
+        expect(&im, CS + i * 4096, 4096, 1 + (int)i);
+    }
+    expect(&im, CS + COUNT * 4096, 16384 + 512, 99);
+    expect(&im, 2 * CS + 512, CS - 512, 0);
+    image_end(&im);
+}
+
+START_CO_TEST(a_write_that_comes_while_the_cluster_is_written_is_its_own)
+{
+    Image im;
+    Request r[3], late = {.off = CS + 4096, .bytes = 4096, .fill = 77};
+
+    image_init(&im);
+    put(&im, 24 * CS, CS, 5, 0);
+    unsigned before = fault_count(im.fault, FAULT_WRITE);
+    fault_hold(im.fault, FAULT_WRITE, true);
+    start_small(&im, r, 3, 1);
+    wait_held(&im, FAULT_WRITE, 1);
+    start(&late, &im);
+    settle();
+    ck_assert(!r[1].done && !late.done);
+    fault_hold(im.fault, FAULT_WRITE, false);
+    wait_done(&late);
+    for (unsigned i = 0; i < 3; i++) {
+        wait_done(&r[i]);
+    }
+    ck_assert_uint_eq(fault_count(im.fault, FAULT_WRITE) - before, 2);
+    expect(&im, CS, 4096, 1);
+    expect(&im, CS + 4096, 4096, 77); /* it began after the one that joined had its place */
+    expect(&im, CS + 8192, 4096, 3);
+    image_end(&im);
+}
+
+START_CO_TEST(writes_that_joined_one_that_failed_are_done_again)
+{
+    enum { COUNT = 8 };
+    Image im;
+    Request r[COUNT];
+
+    image_create(&im, "cluster_size=64k");
+    image_open(&im, "");
+    put(&im, 24 * CS, CS, 5, 0);
+    ck_assert_int_eq(block_co_close(im.node), 0);
+    image_open(&im, ",file.fail-write=1,file.once=on,file.offset=0x60000,file.length=64k");
+    expect(&im, 24 * CS, 512, 5); /* loads the table */
+    start_small(&im, r, COUNT, 1);
+    for (unsigned i = 1; i < COUNT; i++) {
+        wait_done(&r[i]);
+    }
+    ck_assert(r[0].done);
+    ck_assert_int_eq(r[0].ret, -EIO);
+    expect(&im, CS, 4096, 0);
+    for (unsigned i = 1; i < COUNT; i++) {
+        expect(&im, CS + i * 4096, 4096, 1 + (int)i);
+    }
+    image_end(&im);
+}
+
 START_CO_TEST(a_hole_of_one_cluster_between_two_in_flight_is_filled_alone)
 {
     Image im;
@@ -555,6 +639,9 @@ int main(void)
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, meta_lock_is_free_while_data_is_written);
     tcase_add_test(tc, a_cluster_in_flight_is_waited_for_and_shared);
+    tcase_add_test(tc, small_writes_into_one_new_cluster_are_one_write);
+    tcase_add_test(tc, a_write_that_comes_while_the_cluster_is_written_is_its_own);
+    tcase_add_test(tc, writes_that_joined_one_that_failed_are_done_again);
     tcase_add_test(tc, a_hole_of_one_cluster_between_two_in_flight_is_filled_alone);
     tcase_add_test(tc, a_long_write_into_a_fresh_image_is_one_write);
     tcase_add_test(tc, zero_edges_of_large_clusters_are_not_written_as_data);
