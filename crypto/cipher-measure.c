@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SECTOR = 512, MAX_REQUEST = 64 * 1024, TRIES = 4 };
+enum { SECTOR = 512, MAX_REQUEST = CIPHER_LONG_RUN_BYTES, TRIES = 4 };
 
 static const size_t request_sizes[] = {4096, 16384, MAX_REQUEST};
 

@@ -32,6 +32,8 @@ typedef enum CipherAlg {
 typedef enum CipherMode { CIPHER_ECB, CIPHER_CBC, CIPHER_XTS, CIPHER_CTR, CIPHER_MODE_COUNT } CipherMode;
 #define CIPHER_IV_BYTES 16      /* stride of IV arrays; an 8-byte-block cipher uses the first 8 of each */
 #define CIPHER_MAX_KEY_BYTES 64 /* xts: both halves */
+/* Long work comes in runs of at least that much: a row for large requests is used from there on at the latest. */
+#define CIPHER_LONG_RUN_BYTES (64 * 1024)
 
 const char *cipher_alg_name(CipherAlg alg); /* "aes-256" */
 bool cipher_alg_from_name(const char *name, CipherAlg *alg);

@@ -3,8 +3,8 @@
 
 #include "util/secbuf.h"
 
-/* IVs made at once: enough to feed the widest vector row, small enough to stay in the first-level cache. */
-enum { IV_BATCH = 64 };
+/* IVs made at once: enough for a long run of the smallest sectors, small enough to stay in the first-level cache. */
+enum { IV_BATCH = CIPHER_LONG_RUN_BYTES / SECTOR_CIPHER_IV_UNIT };
 
 typedef int RunFunc(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 
