@@ -6,13 +6,16 @@
 enum {
     ALONE_JOBS = 8,            /* of a window */
     BUSY_JOBS = 64,            /* more than are under way at once */
-    WINDOW_NS = 200000,        /* and it lasts as long */
+    WARM_UP_NS = 100000,       /* when the way changes: workers wake up, what is under way comes to its end */
+    WINDOW_NS = 200000,        /* it lasts as long, after that */
     LONG_WINDOW_NS = 20000000, /* enough, with a quarter of the jobs */
-    FIRST_PERIOD = 1,
-    AFTER_SWITCH_PERIOD = 4,
-    LONGEST_PERIOD = 64,
+    SHORTEST_PERIOD = 2,
+    LONGEST_PERIOD = 40, /* a try that takes half as long again costs about 1 % then */
+    DOUBT_SWITCHES = 3,
+    DOUBT_AT_FIRST = DOUBT_SWITCHES - 1, /* nothing is known: one try that is won is enough */
+    DOUBT_AFTER_SWITCH = 1,              /* looks again soon */
 };
-#define CLEARLY_BETTER 1.04 /* less is noise: the way stays */
+#define CLEARLY_BETTER 1.04 /* less is noise: not won */
 #define HOPELESS       0.7  /* a try is given up early below that */
 
 bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns)
@@ -20,7 +23,9 @@ bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns)
     if (!t->known) {
         t->known = true;
         t->pool = prior;
-        t->period = t->left = FIRST_PERIOD;
+        t->cold = true;
+        t->doubt = DOUBT_AT_FIRST;
+        t->period = t->left = 1;
     }
     if (t->begin_ns == 0) {
         t->begin_ns = now_ns;
@@ -31,35 +36,39 @@ bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns)
     return t->pool != t->trying;
 }
 
-static void next_window(OffloadTune *t)
+/* A try is over; the other way won or not. */
+static void weigh(OffloadTune *t, bool won)
 {
-    t->jobs = 0;
-    t->work_ns = t->spent_ns = t->begin_ns = 0;
+    if (won) {
+        t->period = SHORTEST_PERIOD;
+        if (++t->doubt == DOUBT_SWITCHES) {
+            t->pool = !t->pool;
+            t->doubt = DOUBT_AFTER_SWITCH;
+        }
+    } else {
+        t->period = MIN(2 * t->period, LONGEST_PERIOD);
+        t->doubt -= t->doubt > 0;
+    }
+    t->left = t->doubt > 0 ? SHORTEST_PERIOD : t->period;
 }
 
 /* The window is over: its speed is known. */
-static void judge(OffloadTune *t, double speed)
+static void end_window(OffloadTune *t, double speed)
 {
-    bool way = t->pool != t->trying;
-
-    t->speed[way] = speed;
-    if (!t->trying) {
-        t->trying = --t->left == 0;
-    } else {
-        bool switched = speed > t->speed[t->pool] * CLEARLY_BETTER;
-
-        t->pool ^= switched;
-        t->period = switched ? AFTER_SWITCH_PERIOD : MIN(2 * t->period, LONGEST_PERIOD);
-        t->left = t->period;
+    if (t->trying) {
+        weigh(t, speed > t->speed * CLEARLY_BETTER);
         t->trying = false;
+    } else {
+        t->speed = speed;
+        t->trying = t->cold = --t->left == 0;
     }
-    next_window(t);
+    t->jobs = 0;
+    t->work_ns = t->spent_ns = t->begin_ns = 0;
 }
 
 void offload_tune_done(OffloadTune *t, bool pool, bool busy, uint64_t cost_ns, uint64_t start_ns, uint64_t now_ns)
 {
     unsigned jobs = busy ? BUSY_JOBS : ALONE_JOBS;
-    uint64_t time_ns;
 
     t->inflight--;
     t->last_ns = now_ns;
@@ -69,11 +78,19 @@ void offload_tune_done(OffloadTune *t, bool pool, bool busy, uint64_t cost_ns, u
     t->jobs++;
     t->work_ns += cost_ns;
     t->spent_ns += now_ns - start_ns;
-    time_ns = MAX(busy ? now_ns - t->begin_ns : t->spent_ns, 1);
+    uint64_t time_ns = MAX(busy ? now_ns - t->begin_ns : t->spent_ns, 1);
+    if (t->cold) {
+        if (time_ns >= WARM_UP_NS) {
+            t->cold = false;
+            t->work_ns = t->spent_ns = 0;
+            t->begin_ns = now_ns;
+        }
+        return;
+    }
     double speed = (double)t->work_ns / time_ns;
     bool full = t->jobs >= jobs && time_ns >= WINDOW_NS;
     bool some = t->jobs >= jobs / 4;
-    if (full || (some && (time_ns >= LONG_WINDOW_NS || (t->trying && speed < t->speed[t->pool] * HOPELESS)))) {
-        judge(t, speed);
+    if (full || (some && (time_ns >= LONG_WINDOW_NS || (t->trying && speed < t->speed * HOPELESS)))) {
+        end_window(t, speed);
     }
 }

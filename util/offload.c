@@ -20,12 +20,13 @@ enum {
     PROBE_BUDGET_NS = 600 * 1000,    /* stop measuring then: the loop stands still meanwhile */
     HANDOVER_MAX_NS = 50 * 1000,     /* more is somebody else's load, which passes while the figure stays */
     HANDOVER_DEFAULT_NS = 10 * 1000, /* without workers; nobody looks at it then */
-    INLINE_ALWAYS_NS = 2 * 1000, /* no hand-over costs less: not worth asking the pool, whose lock all loops share */
-    INLINE_FACTOR = 2,           /* cheaper than so many hand-overs: inline */
-    WORKER_BACKLOG = 2,          /* jobs for a worker: one under way, one that it need not wait for */
-    TUNE_CLASSES = 32,           /* of cost, by powers of two */
-    PART_FACTOR = 4,             /* the share of a thread is worth at least so many hand-overs */
-    PARTS_OF_THREAD = 2,         /* of a share: who comes late leaves a part to the others */
+    INLINE_ALWAYS_NS = 2 * 1000,   /* no hand-over costs less: not worth asking the pool, whose lock all loops share */
+    INLINE_FACTOR = 2,             /* cheaper than so many hand-overs: inline */
+    WORKER_BACKLOG = 2,            /* jobs for a worker at least: one under way, one that it need not wait for */
+    WORKER_BACKLOG_NS = 50 * 1000, /* and as many as last so long: it does not fall asleep while the loop does a job */
+    TUNE_CLASSES = 32,             /* of cost, by powers of two */
+    PART_FACTOR = 4,               /* the share of a thread is worth at least so many hand-overs */
+    PARTS_OF_THREAD = 2,           /* of a share: who comes late leaves a part to the others */
 };
 
 /* --- the cost of a hand-over --- */
@@ -130,11 +131,12 @@ static unsigned workers_with_cpu(void)
 }
 
 /* Is there one of @workers that finds a CPU and has not enough to do? */
-static bool worker_wants_job(unsigned workers)
+static bool worker_wants_job(unsigned workers, uint64_t cost_ns)
 {
     unsigned awake = event_loops_awake();
+    uint64_t backlog = MAX(WORKER_BACKLOG, WORKER_BACKLOG_NS / cost_ns);
 
-    return workers > awake && thread_pool_load() < WORKER_BACKLOG * (workers - awake);
+    return workers > awake && thread_pool_load() < backlog * (workers - awake);
 }
 
 /* How many threads @job is worth: at most the units it has, @spare workers plus the caller. */
@@ -169,32 +171,14 @@ typedef struct Plan {
     uint64_t start_ns;
 } Plan;
 
-/* Other jobs wait: whole jobs go to workers while they want some, the others are done here meanwhile. What a hand-over
- * takes is not waited for then, so it says little of what pays. */
-static void plan_busy(Plan *p, uint64_t cost_ns, bool prior, unsigned workers)
+/* Is the job handed over, by what such jobs have shown? @prior: by the estimates. */
+static bool tune_says_pool(Plan *p, uint64_t cost_ns, bool busy, bool prior)
 {
-    p->busy = true;
-    p->tune = tune_of(cost_ns, true);
+    p->busy = busy;
+    p->tune = tune_of(cost_ns, busy);
     p->start_ns = clock_monotonic_ns();
     p->pool = offload_tune_choose(p->tune, prior, p->start_ns);
-    if (p->pool && worker_wants_job(workers)) {
-        p->decision = DECIDE_WORKER;
-    }
-}
-
-/* Nothing else waits: the job is shared with workers. */
-static void plan_alone(Plan *p, const OffloadJob *job, uint64_t cost_ns, uint64_t handover_ns)
-{
-    p->threads = worthwhile_threads(job, cost_ns, handover_ns, workers_with_cpu());
-    if (p->threads <= 1) {
-        return;
-    }
-    p->tune = tune_of(cost_ns, false);
-    p->start_ns = clock_monotonic_ns();
-    p->pool = offload_tune_choose(p->tune, true, p->start_ns);
-    if (p->pool) {
-        p->decision = DECIDE_SPLIT;
-    }
+    return p->pool;
 }
 
 /* A hand-over may pay: by the estimates, and by what such jobs have shown. */
@@ -209,9 +193,16 @@ static void plan_auto(Plan *p, const OffloadJob *job, uint64_t cost_ns)
     uint64_t handover_ns = offload_handover_ns();
     bool is_worth_waiting = cost_ns >= INLINE_FACTOR * handover_ns;
     if (loop_has_other_work()) {
-        plan_busy(p, cost_ns, is_worth_waiting, workers);
+        /* Whole jobs go to workers while they want some, the others are done here meanwhile. What a hand-over takes is
+         * not waited for then, so it says little of what pays. */
+        if (tune_says_pool(p, cost_ns, true, is_worth_waiting) && worker_wants_job(workers, cost_ns)) {
+            p->decision = DECIDE_WORKER;
+        }
     } else if (is_worth_waiting) {
-        plan_alone(p, job, cost_ns, handover_ns);
+        p->threads = worthwhile_threads(job, cost_ns, handover_ns, workers_with_cpu());
+        if (p->threads > 1 && tune_says_pool(p, cost_ns, false, true)) {
+            p->decision = DECIDE_SPLIT;
+        }
     }
 }
 

@@ -17,7 +17,18 @@ typedef struct Sim {
     double took[2]; /* cost of a job by way, in COST_NS */
     bool busy;
     unsigned jobs[2];
+    GRand *rand;  /* NULL: the machine is quiet */
+    double noise; /* what else it does: a factor that changes every so many jobs */
 } Sim;
+
+/* By up to a quarter for some time; now and then the CPU is away for long. */
+static double noise_of(Sim *s, unsigned i)
+{
+    if (s->rand && i % 16 == 0) {
+        s->noise = g_rand_int_range(s->rand, 0, 20) == 0 ? 20 : g_rand_double_range(s->rand, 0.8, 1.25);
+    }
+    return s->rand ? s->noise : 1;
+}
 
 /* @n jobs, one after another; their time in COST_NS. */
 static double run_jobs(Sim *s, unsigned n, bool prior)
@@ -29,7 +40,7 @@ static double run_jobs(Sim *s, unsigned n, bool prior)
         bool pool = offload_tune_choose(&s->tune, prior, s->now_ns);
         uint64_t start_ns = s->now_ns;
 
-        s->now_ns += s->took[pool] * COST_NS;
+        s->now_ns += s->took[pool] * noise_of(s, i) * COST_NS;
         s->jobs[pool]++;
         offload_tune_done(&s->tune, pool, s->busy, COST_NS, start_ns, s->now_ns);
     }
@@ -113,6 +124,45 @@ START_TEST(a_difference_of_noise_does_not_change_the_way)
 }
 END_TEST
 
+/* A try that noise has won is not enough, and a choice that was wrong is soon seen to be so. By many runs of noise. */
+START_TEST(a_noisy_machine_keeps_the_faster_way)
+{
+    enum { RUNS = 100, JOBS = 20000 };
+    bool busy = _i & 1, pool_is_faster = _i & 2;
+
+    for (unsigned seed = 0; seed < RUNS; seed++) {
+        g_autoptr(GRand) rand = g_rand_new_with_seed(seed);
+        Sim s = new_sim(pool_is_faster ? 1.3 : 1, pool_is_faster ? 1 : 1.3, busy);
+
+        s.rand = rand;
+        run_jobs(&s, JOBS, !pool_is_faster);
+        ck_assert_msg(s.jobs[pool_is_faster] > JOBS * 2 / 3, "run %u: %u jobs", seed, s.jobs[pool_is_faster]);
+    }
+}
+END_TEST
+
+/* The first hand-overs of a try wake a worker, which takes longer than the jobs: what counts is how it goes on. */
+START_TEST(what_it_takes_to_wake_up_does_not_count)
+{
+    enum { JOBS = 100000, TICK_NS = 3000, WAKE_UP_NS = 90000 };
+    OffloadTune t = {0};
+    uint64_t now_ns = 1000;
+    unsigned handed_over = 0;
+    bool was = false;
+
+    for (unsigned i = 0; i < JOBS; i++) {
+        bool pool = offload_tune_choose(&t, false, now_ns);
+        uint64_t start_ns = now_ns;
+
+        now_ns += (pool ? TICK_NS * 10 / 13 : TICK_NS) + (pool && !was ? WAKE_UP_NS : 0);
+        was = pool;
+        handed_over += pool;
+        offload_tune_done(&t, pool, true, TICK_NS, start_ns, now_ns);
+    }
+    ck_assert_uint_gt(handed_over, JOBS * 9 / 10);
+}
+END_TEST
+
 /* Jobs of two windows overlap: one that was begun in the window before is of the other way, and does not count. */
 START_TEST(jobs_of_the_window_before_do_not_count)
 {
@@ -138,6 +188,8 @@ int main(void)
     tcase_add_loop_test(tc, a_hopeless_way_is_given_up_early, 0, 2);
     tcase_add_loop_test(tc, a_way_that_became_slower_is_left, 0, 2);
     tcase_add_loop_test(tc, a_difference_of_noise_does_not_change_the_way, 0, 2);
+    tcase_add_loop_test(tc, a_noisy_machine_keeps_the_faster_way, 0, 4);
+    tcase_add_test(tc, what_it_takes_to_wake_up_does_not_count);
     tcase_add_test(tc, jobs_of_the_window_before_do_not_count);
     suite_add_tcase(s, tc);
 
