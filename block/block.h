@@ -2,8 +2,8 @@
 /* The block layer as tools see it: open a node, do I/O on it, ask about it, close it.
  *
  * Offsets and lengths are bytes. A node may be entered from several event loops at once. Functions with _co_ are for
- * coroutines; the data path returns 0 or -errno, the control path sets a GError. Requests of any alignment are taken; the
- * io layer pads them to what a driver wants. */
+ * coroutines; the data path returns 0 or -errno, the control path sets a GError. Requests of any alignment are taken;
+ * the io layer pads them to what a driver wants. */
 #ifndef QBLOCK_BLOCK_BLOCK_H
 #define QBLOCK_BLOCK_BLOCK_H
 
@@ -37,8 +37,9 @@ enum {
     BLOCK_OPEN_NO_EXTERNAL = 1 << 10,  /* refuse images that name a backing or data file */
     BLOCK_OPEN_RESIZE = 1 << 11,       /* the caller may truncate: takes the resize permission */
     BLOCK_OPEN_UNSHARE = 1 << 12,      /* others may neither write nor resize meanwhile (convert's source) */
-    BLOCK_OPEN_NATIVE_AIO = 1 << 13,   /* files without an "aio" of their own take native: needs O_DIRECT */
+    BLOCK_OPEN_AIO_NATIVE = 1 << 13,   /* files without an "aio" of their own take native: needs O_DIRECT */
     BLOCK_OPEN_COPY_ON_READ = 1 << 14, /* what a read gets from the backing chain is kept in the image; needs RDWR */
+    BLOCK_OPEN_AIO_THREADS = 1 << 15,  /* files without an "aio" of their own take threads */
 };
 
 /* cache mode name -> flags added to *@flags (and cleared: the four cache bits). false if unknown. */
@@ -54,16 +55,16 @@ enum {
                                      * write may leave ciphertext in it */
 };
 
-/* Placement hook of a write, for callers that want data laid out on disk in the order of their requests while everything
- * else (compression, encryption, the writes themselves) runs in parallel. A driver that allocates calls block_place_wait()
- * just before it allocates, with no lock held, and block_placed() once the request's clusters are all allocated;
- * a request that allocates nothing may call the latter without the former. The io layer calls block_placed() on completion
- * for drivers that do not. */
+/* Placement hook of a write, for callers that want data laid out on disk in the order of their requests while
+ * everything else (compression, encryption, the writes themselves) runs in parallel. A driver that allocates calls
+ * block_place_wait() just before it allocates, with no lock held, and block_placed() once the request's clusters are
+ * all allocated; a request that allocates nothing may call the latter without the former. The io layer calls
+ * block_placed() on completion for drivers that do not. */
 typedef struct BlockPlace {
     void coroutine_fn (*wait)(void *opaque); /* yields until it is this request's turn */
     void (*placed)(void *opaque);            /* lets the next one go; may not yield */
     void *opaque;
-    bool wait_done, placed_done;             /* set by the two calls below: each hook runs once */
+    bool wait_done, placed_done; /* set by the two calls below: each hook runs once */
 } BlockPlace;
 void coroutine_fn block_place_wait(BlockPlace *p); /* NULL allowed */
 void block_placed(BlockPlace *p);                  /* NULL allowed */
@@ -83,10 +84,11 @@ typedef struct BlockRw {
  * @filename: plain name, "proto:rest", "json:{...}", or NULL when @options name everything (--image-opts).
  * @format:   driver name; NULL = options' "driver", else probe.
  * @options:  borrowed, may be NULL; dotted keys as of --image-opts.
- * Returns:   a reference the caller drops by block_co_close(). NULL: the reason only ("No such file or directory"), without
- *            the "Could not open 'x': " that tools put in front (nested opens put theirs themselves).
- * Context:   coroutine. */
-BlockNode *coroutine_fn block_co_open(const char *filename, const char *format, const OptDict *options, unsigned flags, GError **errp);
+ * Returns:   a reference the caller drops by block_co_close(). NULL: the reason only ("No such file or directory"),
+ * without the "Could not open 'x': " that tools put in front (nested opens put theirs themselves). Context: coroutine.
+ */
+BlockNode *coroutine_fn block_co_open(const char *filename, const char *format, const OptDict *options, unsigned flags,
+                                      GError **errp);
 
 /* Drop the caller's reference; the last one flushes, closes and frees. 0 or the first -errno of flush/close: a caller
  * that wrote must look. */
@@ -106,7 +108,8 @@ bool block_node_encrypted(const BlockNode *node);
 bool block_node_in_memory(const BlockNode *node);
 BlockNode *block_node_file(const BlockNode *node);    /* borrowed or NULL */
 BlockNode *block_node_backing(const BlockNode *node); /* borrowed or NULL */
-/* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call it. */
+/* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call it.
+ */
 BlockNode *block_node_aux(const BlockNode *node, const char **name);
 const char *block_node_backing_name(const BlockNode *node);   /* as stored, NULL if none */
 const char *block_node_backing_format(const BlockNode *node); /* as stored, NULL if none */
@@ -121,7 +124,8 @@ void *block_node_state(const BlockNode *node); /* driver state; for the driver a
 
 int coroutine_fn block_co_rw_read(BlockNode *node, const BlockRw *rw);
 int coroutine_fn block_co_rw_write(BlockNode *node, const BlockRw *rw);
-int coroutine_fn block_co_preadv(BlockNode *node, int64_t offset, const IoVec *iov, unsigned flags);  /* iov->size bytes */
+int coroutine_fn block_co_preadv(BlockNode *node, int64_t offset, const IoVec *iov,
+                                 unsigned flags); /* iov->size bytes */
 int coroutine_fn block_co_pwritev(BlockNode *node, int64_t offset, const IoVec *iov, unsigned flags);
 int coroutine_fn block_co_pread(BlockNode *node, int64_t offset, void *buf, size_t bytes, unsigned flags);
 int coroutine_fn block_co_pwrite(BlockNode *node, int64_t offset, const void *buf, size_t bytes, unsigned flags);
@@ -132,7 +136,12 @@ int coroutine_fn block_co_flush(BlockNode *node);
 /* Virtual size in bytes, or -errno. Context: any for the cached value. */
 int64_t block_getlength(const BlockNode *node);
 
-typedef enum BlockPrealloc { BLOCK_PREALLOC_OFF, BLOCK_PREALLOC_METADATA, BLOCK_PREALLOC_FALLOC, BLOCK_PREALLOC_FULL } BlockPrealloc;
+typedef enum BlockPrealloc {
+    BLOCK_PREALLOC_OFF,
+    BLOCK_PREALLOC_METADATA,
+    BLOCK_PREALLOC_FALLOC,
+    BLOCK_PREALLOC_FULL
+} BlockPrealloc;
 bool block_prealloc_from_name(const char *name, BlockPrealloc *out);
 /* Grow or shrink to exactly @bytes. */
 bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
@@ -140,13 +149,13 @@ bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPreallo
 /* ---- block status ---------------------------------------------------------------------------------------------- */
 
 enum {
-    BLOCK_STATUS_DATA = 1 << 0,       /* has data of its own to read */
-    BLOCK_STATUS_ZERO = 1 << 1,       /* reads as zeros */
-    BLOCK_STATUS_ALLOCATED = 1 << 2,  /* decided by this layer, not by its backing file */
-    BLOCK_STATUS_OFFSET = 1 << 3,     /* host_off is valid and the range is stored raw there */
+    BLOCK_STATUS_DATA = 1 << 0,      /* has data of its own to read */
+    BLOCK_STATUS_ZERO = 1 << 1,      /* reads as zeros */
+    BLOCK_STATUS_ALLOCATED = 1 << 2, /* decided by this layer, not by its backing file */
+    BLOCK_STATUS_OFFSET = 1 << 3,    /* host_off is valid and the range is stored raw there */
     BLOCK_STATUS_COMPRESSED = 1 << 4,
-    BLOCK_STATUS_EOF = 1 << 5,        /* the run ends at the end of the image */
-    BLOCK_STATUS_RECURSE = 1 << 6,    /* drivers: ask the file child at host_off too (holes in raw) */
+    BLOCK_STATUS_EOF = 1 << 5,     /* the run ends at the end of the image */
+    BLOCK_STATUS_RECURSE = 1 << 6, /* drivers: ask the file child at host_off too (holes in raw) */
 };
 typedef struct BlockStatus {
     unsigned flags;
@@ -160,7 +169,8 @@ typedef struct BlockStatus {
 int coroutine_fn block_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
 /* The same through the chain from @node down to but not including @base (NULL = all of it). Unallocated everywhere:
  * ZERO without DATA and ALLOCATED, depth = deepest layer. */
-int coroutine_fn block_co_status_above(BlockNode *node, BlockNode *base, int64_t offset, int64_t bytes, BlockStatus *st);
+int coroutine_fn block_co_status_above(BlockNode *node, BlockNode *base, int64_t offset, int64_t bytes,
+                                       BlockStatus *st);
 
 /* ---- create, facts, check, measure ----------------------------------------------------------------------------- */
 
@@ -171,7 +181,7 @@ bool coroutine_fn block_co_create(const char *format, const char *filename, cons
 /* Remove the file of an image that was made and could not be finished. Devices and links stay. */
 void coroutine_fn block_delete_file(const char *filename);
 
-const BlockDriver *block_driver_find(const char *format); /* by format name; NULL if unknown */
+const BlockDriver *block_driver_find(const char *format);        /* by format name; NULL if unknown */
 const OptDesc *block_driver_create_opts(const BlockDriver *drv); /* NULL = cannot create */
 /* The same followed by the options of the file that the image is made in: all that block_co_create() takes. The caller
  * frees the array, not what it points at. */
@@ -184,8 +194,8 @@ void block_driver_foreach(void (*fn)(const BlockDriver *drv, void *opaque), void
 bool block_filename_protocol_known(const char *filename, GError **errp);
 
 /* Change options of an image that is open read-write, by nobody else. @options: names and values as in -o. @force: also
- * what may lose the data. Errors: "Format driver 'x' does not support option amendment", "Invalid parameter 'x'" (with a
- * second line for options of creation only), and the driver's. */
+ * what may lose the data. Errors: "Format driver 'x' does not support option amendment", "Invalid parameter 'x'" (with
+ * a second line for options of creation only), and the driver's. */
 bool coroutine_fn block_co_amend(BlockNode *node, const OptDict *options, bool force, GError **errp);
 const OptDesc *block_driver_amend_opts(const BlockDriver *drv); /* NULL = nothing can be amended */
 
@@ -211,10 +221,11 @@ int coroutine_fn block_co_check(BlockNode *node, BlockCheckResult *res, unsigned
 
 typedef struct BlockMeasure {
     uint64_t required, fully_allocated;
-    uint64_t bitmaps;  /* for the source's persistent bitmaps */
-    bool has_bitmaps;  /* both formats can hold them: @bitmaps counts, and may be 0 */
+    uint64_t bitmaps; /* for the source's persistent bitmaps */
+    bool has_bitmaps; /* both formats can hold them: @bitmaps counts, and may be 0 */
 } BlockMeasure;
 /* @node NULL: for a new image of options' "size". */
-bool coroutine_fn block_co_measure(const BlockDriver *drv, const OptDict *options, BlockNode *node, BlockMeasure *out, GError **errp);
+bool coroutine_fn block_co_measure(const BlockDriver *drv, const OptDict *options, BlockNode *node, BlockMeasure *out,
+                                   GError **errp);
 
 #endif

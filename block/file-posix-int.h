@@ -6,6 +6,7 @@
 
 #include "block/block-int.h"
 #include "block/file-posix-lock.h"
+#include "util/event-loop.h"
 
 typedef enum FileKind { FILE_REGULAR, FILE_BLOCK_DEVICE, FILE_CHAR_DEVICE } FileKind;
 
@@ -13,10 +14,11 @@ typedef struct FileState {
     /* fixed after open */
     int fd;
     FileKind kind;
-    bool direct;        /* O_DIRECT: offsets, lengths and addresses are aligned */
-    bool in_memory;     /* a file of tmpfs: transfers wait for no device */
+    bool direct;    /* O_DIRECT: offsets, lengths and addresses are aligned */
+    bool in_memory; /* a file of tmpfs: transfers wait for no device */
+    LoopIoBy io_by; /* aio=threads: workers; else the engine */
     FileLockMode locking;
-    FileLocks locks;    /* changed by set_perms only, while nobody does I/O */
+    FileLocks locks; /* changed by set_perms only, while nobody does I/O */
 
     /* atomic: what the file system turned out not to support */
     _Atomic bool no_punch, no_zero_range, no_fallocate;

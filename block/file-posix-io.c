@@ -34,12 +34,9 @@ static ssize_t coroutine_fn transfer_some(const FileState *s, const BlockRw *rw,
         v = &rest;
     }
     int niov = MIN(v->niov, IOV_MAX);
-    if (s->in_memory && rw->bytes <= MAX_INLINE_BYTES) {
-        return is_write ? loop_co_pwritev_memory(s->fd, v->iov, niov, rw->offset + done)
-                        : loop_co_preadv_memory(s->fd, v->iov, niov, rw->offset + done);
-    }
-    return is_write ? loop_co_pwritev(s->fd, v->iov, niov, rw->offset + done, 0)
-                    : loop_co_preadv(s->fd, v->iov, niov, rw->offset + done);
+    LoopIoBy by = s->in_memory && rw->bytes <= MAX_INLINE_BYTES ? LOOP_IO_HERE : s->io_by;
+    return is_write ? loop_co_pwritev(s->fd, v->iov, niov, rw->offset + done, 0, by)
+                    : loop_co_preadv(s->fd, v->iov, niov, rw->offset + done, by);
 }
 
 static int coroutine_fn transfer(const FileState *s, const BlockRw *rw, bool is_write)
@@ -122,7 +119,7 @@ int coroutine_fn file_posix_co_flush(BlockNode *node)
     if (s->sync_error) {
         return -s->sync_error;
     }
-    int ret = loop_co_fdatasync(s->fd);
+    int ret = loop_co_fdatasync(s->fd, s->io_by);
     if (ret == -EINVAL || ret == -EROFS) {
         return 0; /* nothing behind this descriptor that could be synced */
     }

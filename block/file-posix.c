@@ -20,20 +20,22 @@
 
 /* ---- options --------------------------------------------------------------------------------------------------- */
 
-/* The event loop's engine does the I/O whatever is asked for here; what the engine named could not do is still refused.
- */
-static bool check_aio(OptDict *options, unsigned flags, GError **errp)
+/* aio=: threads are workers of the pool. "native" and "io_uring" are the event loop's engine, but what native cannot do
+ * is refused all the same. Without a word the engine does it. */
+static bool take_aio(OptDict *options, unsigned flags, LoopIoBy *by, GError **errp)
 {
-    g_autofree char *aio = optdict_take(options, "aio");
+    g_autofree char *given = optdict_take(options, "aio");
+    const char *by_flags = flags & BLOCK_OPEN_AIO_NATIVE    ? "native"
+                           : flags & BLOCK_OPEN_AIO_THREADS ? "threads"
+                                                            : "io_uring";
+    const char *aio = given ? given : by_flags;
 
-    if (aio ? g_str_equal(aio, "threads") || g_str_equal(aio, "io_uring") : !(flags & BLOCK_OPEN_NATIVE_AIO)) {
-        return true;
-    }
-    if (aio && !g_str_equal(aio, "native")) {
+    *by = g_str_equal(aio, "threads") ? LOOP_IO_WORKER : LOOP_IO_ENGINE;
+    if (!g_str_equal(aio, "threads") && !g_str_equal(aio, "io_uring") && !g_str_equal(aio, "native")) {
         error_set(errp, "invalid parameter value: %s", aio);
         return false;
     }
-    if (!(flags & BLOCK_OPEN_DIRECT)) {
+    if (g_str_equal(aio, "native") && !(flags & BLOCK_OPEN_DIRECT)) {
         error_set(errp, "aio=native was specified, but it requires cache.direct=on, which was not specified.");
         return false;
     }
@@ -192,7 +194,7 @@ static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigne
     FileState *s = node->state;
     g_autofree char *path = take_filename(options, node->drv, errp);
 
-    if (!path || !check_aio(options, flags, errp) || !take_locking(options, &s->locking, errp) ||
+    if (!path || !take_aio(options, flags, &s->io_by, errp) || !take_locking(options, &s->locking, errp) ||
         !open_fd(s, node->drv, path, flags, errp)) {
         return false;
     }

@@ -16,7 +16,7 @@ unsigned block_child_flags(const BlockDriver *drv, unsigned flags)
 unsigned block_backing_flags(unsigned flags)
 {
     return flags & (BLOCK_OPEN_FORCE_SHARE | BLOCK_OPEN_DIRECT | BLOCK_OPEN_NO_FLUSH | BLOCK_OPEN_NO_LOCK |
-                    BLOCK_OPEN_NO_EXTERNAL | BLOCK_OPEN_NATIVE_AIO);
+                    BLOCK_OPEN_NO_EXTERNAL | BLOCK_OPEN_AIO_NATIVE | BLOCK_OPEN_AIO_THREADS);
 }
 
 void block_top_perms(unsigned flags, unsigned *perms, unsigned *unshared)

@@ -57,7 +57,7 @@ BlockNode *coroutine_fn img_co_open_quiet(const ImgOpenArgs *args, const char *n
         }
     }
     flags |= args->cache_flags | (args->force_share ? BLOCK_OPEN_FORCE_SHARE : 0);
-    flags |= args->native_aio ? BLOCK_OPEN_NATIVE_AIO : 0;
+    flags |= args->aio_flags;
     if (refuse_external && !(flags & BLOCK_OPEN_NO_BACKING)) {
         flags |= BLOCK_OPEN_NO_EXTERNAL; /* who looks at the one file alone, as info does, opens no other */
     }
@@ -122,10 +122,14 @@ bool img_parse_cache(const char *what, const char *mode, unsigned *flags)
     return true;
 }
 
-bool img_parse_aio(const char *mode, bool *native)
+bool img_parse_aio(const char *mode, unsigned *flags)
 {
-    *native = strcmp(mode, "native") == 0;
-    if (!*native && strcmp(mode, "threads") != 0 && strcmp(mode, "io_uring") != 0) {
+    *flags &= ~(unsigned)(BLOCK_OPEN_AIO_NATIVE | BLOCK_OPEN_AIO_THREADS);
+    if (strcmp(mode, "native") == 0) {
+        *flags |= BLOCK_OPEN_AIO_NATIVE;
+    } else if (strcmp(mode, "threads") == 0) {
+        *flags |= BLOCK_OPEN_AIO_THREADS;
+    } else if (strcmp(mode, "io_uring") != 0) {
         report_error("Invalid aio option: %s", mode);
         return false;
     }

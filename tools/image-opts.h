@@ -14,10 +14,10 @@
 
 /* How one image is opened. Zeroed = probed, by name, cache mode writeback. */
 typedef struct ImgOpenArgs {
-    const char *format;   /* NULL = probe */
-    bool image_opts;      /* the name is a key=value text */
+    const char *format; /* NULL = probe */
+    bool image_opts;    /* the name is a key=value text */
     bool force_share;
-    bool native_aio;      /* files without an "aio" of their own take native */
+    unsigned aio_flags;   /* BLOCK_OPEN_AIO_*: what files without an "aio" of their own take */
     unsigned cache_flags; /* of BLOCK_OPEN_DIRECT, _WRITETHROUGH, _NO_FLUSH */
     bool quiet;           /* no warning about a probed raw image */
 } ImgOpenArgs;
@@ -25,8 +25,8 @@ typedef struct ImgOpenArgs {
 /* Keys of long options that most commands have; those of a command alone begin at IMG_OPT_OWN. */
 enum { IMG_OPT_OBJECT = CMDLINE_LONG, IMG_OPT_IMAGE_OPTS, IMG_OPT_OWN };
 
-/* -f, -U, --image-opts or --object, with its argument: what remains of a command line when its command has taken its own.
- * False after a message. */
+/* -f, -U, --image-opts or --object, with its argument: what remains of a command line when its command has taken its
+ * own. False after a message. */
 bool img_take_open_option(ImgOpenArgs *args, int key, const char *arg);
 
 /* False, with a message, when --image-opts and a format are both given. @format_option: "--format". */
@@ -57,8 +57,9 @@ bool img_add_object(const char *text);
 /* Argument of a cache option: the cache bits of *@flags are set anew. @what: "cache", "source cache". */
 bool img_parse_cache(const char *what, const char *mode, unsigned *flags);
 
-/* Argument of an aio option: is it native? The other modes need nothing of a file. */
-bool img_parse_aio(const char *mode, bool *native);
+/* Argument of an aio option: sets one of BLOCK_OPEN_AIO_* in @flags or, for io_uring, none. false after reporting an unknown
+ * one. */
+bool img_parse_aio(const char *mode, unsigned *flags);
 
 /* Argument of --output of subcommand @cmd. */
 bool img_parse_output(const char *cmd, const char *text, bool *json);

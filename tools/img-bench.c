@@ -96,10 +96,9 @@ static bool take_option(void *opaque, int opt, const char *arg)
         }
         return true;
     case 'i':
-        return img_parse_aio(arg, &a->open.native_aio);
+        return img_parse_aio(arg, &a->open.aio_flags);
     case 'n':
-        a->open.native_aio = true;
-        return true;
+        return img_parse_aio("native", &a->open.aio_flags);
     case 'w':
         a->is_write = true;
         return true;

@@ -31,17 +31,6 @@ static bool take_discard(IoImage *img, const char *mode)
     return true;
 }
 
-static bool take_aio(IoImage *img, const char *mode)
-{
-    bool native;
-
-    if (!img_parse_aio(mode, &native)) {
-        return false;
-    }
-    img->flags = native ? img->flags | BLOCK_OPEN_NATIVE_AIO : img->flags & ~(unsigned)BLOCK_OPEN_NATIVE_AIO;
-    return true;
-}
-
 static bool take_options(IoImage *img, const char *text)
 {
     g_autoptr(GError) err = NULL;
@@ -73,7 +62,7 @@ bool io_image_option(IoImage *img, int letter, const char *arg)
         img->flags |= BLOCK_OPEN_COPY_ON_READ;
         return true;
     case 'k':
-        return take_aio(img, "native");
+        return img_parse_aio("native", &img->flags);
     case 'U':
         img->flags |= BLOCK_OPEN_FORCE_SHARE;
         return true;
@@ -82,7 +71,7 @@ bool io_image_option(IoImage *img, int letter, const char *arg)
     case 'd':
         return take_discard(img, arg);
     case 'i':
-        return take_aio(img, arg);
+        return img_parse_aio(arg, &img->flags);
     default:
         return take_options(img, arg);
     }

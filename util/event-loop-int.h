@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of an event loop, for the files that make it: event-loop.c (queues, wakes, turns), loop-io.c (the coroutine
- * calls), loop-timer.c, loop-thread.c, loop-gsource.c, the engines, and coroutine.c.
+/* The inside of an event loop, for the files that make it: event-loop.c (queues, wakes, turns), loop-io.c (the
+ * coroutine calls), loop-timer.c, loop-thread.c, loop-gsource.c, the engines, and coroutine.c.
  *
  * One turn of a loop: wait for the engine (not at all while something is ready), take what other threads posted, move
  * expired timers to the ready queue, run what is ready. */
@@ -39,6 +39,12 @@ typedef struct LoopEngineOps {
 extern const LoopEngineOps loop_engine_io_uring; /* init is NULL when built without liburing */
 extern const LoopEngineOps loop_engine_epoll;
 
+/* File I/O by a worker of the pool; as the engine's operations of these names. Context: coroutine on @loop. */
+ssize_t coroutine_fn loop_worker_preadv(EventLoop *loop, int fd, const struct iovec *iov, int niov, int64_t offset);
+ssize_t coroutine_fn loop_worker_pwritev(EventLoop *loop, int fd, const struct iovec *iov, int niov, int64_t offset,
+                                         int rwf_flags);
+int coroutine_fn loop_worker_fdatasync(EventLoop *loop, int fd);
+
 /* Calls that finished at once, without a yield, that a loop allows between two looks at its other work. */
 #define LOOP_INLINE_MAX 32
 
@@ -53,8 +59,8 @@ struct EventLoop {
     CoContext thread_ctx;
     Coroutine *running;
     CoroutinePool pool;
-    unsigned alive;    /* coroutines made and not ended */
-    unsigned inflight; /* I/O calls of coroutines that the engine holds */
+    unsigned alive;        /* coroutines made and not ended */
+    unsigned inflight;     /* I/O calls of coroutines that the engine holds */
     unsigned inline_calls; /* since the last turn */
     LoopItem *ready_head, **ready_tail;
     LoopTimers timers;
@@ -83,9 +89,9 @@ void loop_turn(EventLoop *loop, bool may_block);
 void loop_dispatch(EventLoop *loop);
 
 /* Retry helper: -EINTR says nothing about the call. */
-#define LOOP_RETRY_EINTR(ret, call) \
-    do { \
-        (ret) = (call); \
+#define LOOP_RETRY_EINTR(ret, call)                                                                                    \
+    do {                                                                                                               \
+        (ret) = (call);                                                                                                \
     } while ((ret) < 0 && errno == EINTR)
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Event loops: a thread with an I/O engine, timers, and a queue of coroutines to go on.
  *
- * The engine is io_uring, or epoll with the shared thread pool where the kernel refuses io_uring; chosen at run time, or by
- * QBLOCK_LOOP=io_uring|epoll. A process may have many loops; a thread at most one. */
+ * The engine is io_uring, or epoll with the shared thread pool where the kernel refuses io_uring; chosen at run time,
+ * or by QBLOCK_LOOP=io_uring|epoll. A process may have many loops; a thread at most one. */
 #ifndef QBLOCK_UTIL_EVENT_LOOP_H
 #define QBLOCK_UTIL_EVENT_LOOP_H
 
@@ -23,7 +23,8 @@ void event_loop_free(EventLoop *loop);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(EventLoop, event_loop_free)
 
 EventLoop *event_loop_current(void); /* this thread's loop or NULL. Context: any */
-unsigned event_loop_ordinal(void);   /* a small number of this thread's loop: threads that work beside each other differ. Context: any */
+unsigned event_loop_ordinal(
+    void); /* a small number of this thread's loop: threads that work beside each other differ. Context: any */
 const char *event_loop_engine_name(const EventLoop *loop); /* "io_uring" or "epoll" */
 
 /* Make a coroutine on this thread's loop and run the loop until that coroutine has ended.
@@ -40,13 +41,19 @@ EventLoop *loop_thread_loop(LoopThread *t);
 void loop_thread_stop(LoopThread *t); /* Context: any thread but its own; blocks */
 
 /* --- I/O for coroutines: all return >= 0, or -errno; short transfers are returned as such --- */
-ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset);
-ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags);
-/* The same for a file that is memory (tmpfs): a copy that waits for no device, done at once on this thread. Other coroutines
- * get their turn every few calls. */
-ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset);
-ssize_t coroutine_fn loop_co_pwritev_memory(int fd, const struct iovec *iov, int niov, int64_t offset);
-int coroutine_fn loop_co_fdatasync(int fd);
+
+/* Who moves the bytes of a file. */
+typedef enum LoopIoBy {
+    LOOP_IO_ENGINE, /* the loop's engine; what the page cache has is read at once */
+    LOOP_IO_WORKER, /* a worker of the pool, whatever the engine */
+    LOOP_IO_HERE,   /* this thread, at once: for a file that is memory (tmpfs), a copy that waits for no device. Other
+                     * coroutines get their turn every few calls */
+} LoopIoBy;
+
+ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset, LoopIoBy by);
+ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags,
+                                     LoopIoBy by);
+int coroutine_fn loop_co_fdatasync(int fd, LoopIoBy by); /* never HERE: a sync waits */
 /* Wait until @fd has one of @events (POLLIN/POLLOUT) or an error; returns the ready events. */
 int coroutine_fn loop_co_poll(int fd, short events);
 void coroutine_fn loop_co_sleep_ns(int64_t ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The epoll engine: file I/O as jobs of the thread pool, polls through one epoll set.
+/* The epoll engine: file I/O by workers (loop-worker-io.c), polls through one epoll set.
  *
  * A descriptor with waiters has one FdWatch, registered one-shot for the union of what they wait for. The watch goes
  * with its last waiter, so a descriptor number may be closed and used again. */
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "util/event-loop-int.h"
-#include "util/thread-pool.h"
 
 enum { EVENTS_PER_WAIT = 64 };
 
@@ -160,74 +159,6 @@ static int epoll_engine_pollable_fd(EventLoop *loop)
     return e->epfd;
 }
 
-/* --- file I/O --- */
-
-typedef struct FileJob {
-    int fd;
-    const struct iovec *iov;
-    int niov;
-    int64_t offset;
-    int rwf_flags;
-} FileJob;
-
-static int preadv_job(void *arg)
-{
-    const FileJob *j = arg;
-    ssize_t ret;
-
-    LOOP_RETRY_EINTR(ret, preadv(j->fd, j->iov, j->niov, j->offset));
-    return ret < 0 ? -errno : (int)ret; /* the kernel moves less than 2 GiB per call */
-}
-
-static int pwritev_job(void *arg)
-{
-    const FileJob *j = arg;
-    ssize_t ret;
-
-    LOOP_RETRY_EINTR(ret, pwritev2(j->fd, j->iov, j->niov, j->offset, j->rwf_flags));
-    return ret < 0 ? -errno : (int)ret;
-}
-
-static int fdatasync_job(void *arg)
-{
-    const FileJob *j = arg;
-    int ret;
-
-    LOOP_RETRY_EINTR(ret, fdatasync(j->fd));
-    return ret < 0 ? -errno : 0;
-}
-
-static int coroutine_fn submit(EventLoop *loop, ThreadPoolFunc *func, FileJob *job)
-{
-    loop->inflight++;
-    int ret = thread_pool_submit_co(func, job);
-    loop->inflight--;
-    return ret;
-}
-
-static ssize_t coroutine_fn epoll_engine_preadv(EventLoop *loop, int fd, const struct iovec *iov, int niov,
-                                                int64_t offset)
-{
-    FileJob job = {.fd = fd, .iov = iov, .niov = niov, .offset = offset};
-
-    return submit(loop, preadv_job, &job);
-}
-
-static ssize_t coroutine_fn epoll_engine_pwritev(EventLoop *loop, int fd, const struct iovec *iov, int niov,
-                                                 int64_t offset, int rwf_flags)
-{
-    FileJob job = {.fd = fd, .iov = iov, .niov = niov, .offset = offset, .rwf_flags = rwf_flags};
-
-    return submit(loop, pwritev_job, &job);
-}
-
-static int coroutine_fn epoll_engine_fdatasync(EventLoop *loop, int fd)
-{
-    FileJob job = {.fd = fd};
-
-    return submit(loop, fdatasync_job, &job);
-}
-
 /* --- poll --- */
 
 static int coroutine_fn epoll_engine_poll(EventLoop *loop, int fd, short events)
@@ -298,8 +229,8 @@ const LoopEngineOps loop_engine_epoll = {
     .wait = epoll_engine_wait,
     .flush = epoll_engine_flush,
     .pollable_fd = epoll_engine_pollable_fd,
-    .co_preadv = epoll_engine_preadv,
-    .co_pwritev = epoll_engine_pwritev,
-    .co_fdatasync = epoll_engine_fdatasync,
+    .co_preadv = loop_worker_preadv,
+    .co_pwritev = loop_worker_pwritev,
+    .co_fdatasync = loop_worker_fdatasync,
     .co_poll = epoll_engine_poll,
 };

@@ -57,73 +57,97 @@ static bool lacks_kernel_thread(ssize_t ret)
     return ret == -ECANCELED;
 }
 
-ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset)
+/* preadv() or pwritev2(), here and now. */
+static ssize_t read_here(int fd, const struct iovec *iov, int niov, int64_t offset)
 {
-    EventLoop *loop = running_loop();
     ssize_t ret;
 
-    if (!transfer_is_valid(iov, niov, offset)) {
-        return -EINVAL;
-    }
+    LOOP_RETRY_EINTR(ret, preadv(fd, iov, niov, offset));
+    return ret < 0 ? -errno : ret;
+}
+
+static ssize_t write_here(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags)
+{
+    ssize_t ret;
+
+    LOOP_RETRY_EINTR(ret, pwritev2(fd, iov, niov, offset, rwf_flags));
+    return ret < 0 ? -errno : ret;
+}
+
+static ssize_t coroutine_fn read_by_engine(EventLoop *loop, int fd, const struct iovec *iov, int niov, int64_t offset)
+{
+    ssize_t ret;
+
     if (read_cached(loop, fd, iov, niov, offset, &ret)) {
         return ret;
     }
     do {
         ret = loop->ops->co_preadv(loop, fd, iov, niov, offset);
     } while (ret == -EINTR);
-    return lacks_kernel_thread(ret) ? loop_co_preadv_memory(fd, iov, niov, offset) : ret;
+    return lacks_kernel_thread(ret) ? read_here(fd, iov, niov, offset) : ret;
 }
 
-ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags)
+static ssize_t coroutine_fn write_by_engine(EventLoop *loop, int fd, const struct iovec *iov, int niov, int64_t offset,
+                                            int rwf_flags)
 {
-    EventLoop *loop = running_loop();
     ssize_t ret;
 
-    if (!transfer_is_valid(iov, niov, offset)) {
-        return -EINVAL;
-    }
     do {
         ret = loop->ops->co_pwritev(loop, fd, iov, niov, offset, rwf_flags);
     } while (ret == -EINTR);
-    if (lacks_kernel_thread(ret)) {
-        LOOP_RETRY_EINTR(ret, pwritev2(fd, iov, niov, offset, rwf_flags));
-        ret = ret < 0 ? -errno : ret;
-    }
-    return ret;
+    return lacks_kernel_thread(ret) ? write_here(fd, iov, niov, offset, rwf_flags) : ret;
 }
 
-typedef ssize_t VectorCall(int fd, const struct iovec *iov, int niov, off_t offset);
-
-/* preadv() or pwritev(), here and now. */
-static ssize_t coroutine_fn call_inline(VectorCall *call, int fd, const struct iovec *iov, int niov, int64_t offset)
+ssize_t coroutine_fn loop_co_preadv(int fd, const struct iovec *iov, int niov, int64_t offset, LoopIoBy by)
 {
     EventLoop *loop = running_loop();
-    ssize_t ret;
 
     if (!transfer_is_valid(iov, niov, offset)) {
         return -EINVAL;
     }
-    LOOP_RETRY_EINTR(ret, call(fd, iov, niov, offset));
-    ret = ret < 0 ? -errno : ret;
+    switch (by) {
+    case LOOP_IO_ENGINE:
+        return read_by_engine(loop, fd, iov, niov, offset);
+    case LOOP_IO_WORKER:
+        return loop_worker_preadv(loop, fd, iov, niov, offset);
+    case LOOP_IO_HERE:
+        break;
+    }
+    ssize_t ret = read_here(fd, iov, niov, offset);
     count_inline(loop);
     return ret;
 }
 
-ssize_t coroutine_fn loop_co_preadv_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
+ssize_t coroutine_fn loop_co_pwritev(int fd, const struct iovec *iov, int niov, int64_t offset, int rwf_flags,
+                                     LoopIoBy by)
 {
-    return call_inline(preadv, fd, iov, niov, offset);
+    EventLoop *loop = running_loop();
+
+    if (!transfer_is_valid(iov, niov, offset)) {
+        return -EINVAL;
+    }
+    switch (by) {
+    case LOOP_IO_ENGINE:
+        return write_by_engine(loop, fd, iov, niov, offset, rwf_flags);
+    case LOOP_IO_WORKER:
+        return loop_worker_pwritev(loop, fd, iov, niov, offset, rwf_flags);
+    case LOOP_IO_HERE:
+        break;
+    }
+    ssize_t ret = write_here(fd, iov, niov, offset, rwf_flags);
+    count_inline(loop);
+    return ret;
 }
 
-ssize_t coroutine_fn loop_co_pwritev_memory(int fd, const struct iovec *iov, int niov, int64_t offset)
-{
-    return call_inline(pwritev, fd, iov, niov, offset);
-}
-
-int coroutine_fn loop_co_fdatasync(int fd)
+int coroutine_fn loop_co_fdatasync(int fd, LoopIoBy by)
 {
     EventLoop *loop = running_loop();
     int ret;
 
+    g_assert(by != LOOP_IO_HERE);
+    if (by == LOOP_IO_WORKER) {
+        return loop_worker_fdatasync(loop, fd);
+    }
     do {
         ret = loop->ops->co_fdatasync(loop, fd);
     } while (ret == -EINTR);

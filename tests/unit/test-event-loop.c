@@ -30,6 +30,7 @@ static int scratch_file(int flags)
 
 static void write_then_read(void *opaque)
 {
+    LoopIoBy by = *(const LoopIoBy *)opaque;
     int fd = scratch_file(0);
     char a[3000], b[5000], in[8000];
     struct iovec out[2] = {{a, sizeof(a)}, {b, sizeof(b)}};
@@ -37,20 +38,24 @@ static void write_then_read(void *opaque)
 
     memset(a, 'a', sizeof(a));
     memset(b, 'b', sizeof(b));
-    ck_assert_int_eq(loop_co_pwritev(fd, out, 2, 100, 0), 8000);
-    ck_assert_int_eq(loop_co_fdatasync(fd), 0);
-    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 100), 8000);
+    ck_assert_int_eq(loop_co_pwritev(fd, out, 2, 100, 0, by), 8000);
+    ck_assert_int_eq(loop_co_fdatasync(fd, by == LOOP_IO_HERE ? LOOP_IO_ENGINE : by), 0);
+    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 100, by), 8000);
     ck_assert(!memcmp(in, a, sizeof(a)) && !memcmp(in + sizeof(a), b, sizeof(b)));
     /* Short at the end of the file, nothing behind it. */
-    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 8000), 100);
-    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 1 << 20), 0);
-    ck_assert_int_eq(loop_co_pwritev(fd, out, 1, 0, RWF_DSYNC), 3000);
+    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 8000, by), 100);
+    ck_assert_int_eq(loop_co_preadv(fd, &back, 1, 1 << 20, by), 0);
+    ck_assert_int_eq(loop_co_pwritev(fd, out, 1, 0, RWF_DSYNC, by), 3000);
+    ck_assert_int_eq(loop_co_preadv(-1, &back, 1, 0, by), -EBADF);
+    ck_assert_int_eq(loop_co_pwritev(-1, out, 1, 0, 0, by), -EBADF);
     close(fd);
 }
 
 START_TEST(what_is_written_is_read_back)
 {
-    run_on_fresh_loop(write_then_read, NULL);
+    static const LoopIoBy by[] = {LOOP_IO_ENGINE, LOOP_IO_WORKER, LOOP_IO_HERE};
+
+    run_on_fresh_loop(write_then_read, (void *)&by[_i]);
 }
 END_TEST
 
@@ -62,13 +67,13 @@ static void reads_dropped_pages(void *opaque)
     size_t got = 0;
 
     memset(buf, 0x5a, 1 << 20);
-    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0), 1 << 20);
-    ck_assert_int_eq(loop_co_fdatasync(fd), 0);
+    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0, LOOP_IO_ENGINE), 1 << 20);
+    ck_assert_int_eq(loop_co_fdatasync(fd, LOOP_IO_ENGINE), 0);
     posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     memset(buf, 0, 1 << 20);
     while (got < 1 << 20) {
         struct iovec rest = {buf + got, (1 << 20) - got};
-        ssize_t n = loop_co_preadv(fd, &rest, 1, (int64_t)got);
+        ssize_t n = loop_co_preadv(fd, &rest, 1, (int64_t)got, LOOP_IO_ENGINE);
         ck_assert_int_gt(n, 0);
         got += (size_t)n;
     }
@@ -92,9 +97,9 @@ static void direct_io(void *opaque)
     struct iovec iov = {buf, 65536};
     memset(buf, 0x3c, 65536);
     if (fcntl(fd, F_SETFL, O_DIRECT) == 0) { /* not every file system has it */
-        ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0), 65536);
+        ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0, LOOP_IO_ENGINE), 65536);
         memset(buf, 0, 65536);
-        ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, 0), 65536);
+        ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, 0, LOOP_IO_ENGINE), 65536);
         ck_assert_int_eq(((char *)buf)[65535], 0x3c);
     }
     free(buf);
@@ -118,17 +123,17 @@ static void bad_calls(void *opaque)
     for (int i = 0; i < 1025; i++) {
         many[i] = iov;
     }
-    ck_assert_int_eq(loop_co_preadv(fd, many, 1025, 0), -EINVAL);
-    ck_assert_int_eq(loop_co_pwritev(fd, many, 1025, 0, 0), -EINVAL);
-    ck_assert_int_eq(loop_co_pwritev(fd, many, 1024, 0, 0), 1024);
-    ck_assert_int_eq(loop_co_preadv(fd, &iov, -1, 0), -EINVAL);
-    ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, -1), -EINVAL);
-    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, -1, 0), -EINVAL);
-    ck_assert_int_eq(loop_co_preadv(fd, &iov, 0, 0), 0);
-    ck_assert_int_eq(loop_co_preadv(-1, &iov, 1, 0), -EBADF);
-    ck_assert_int_eq(loop_co_pwritev(-1, &iov, 1, 0, 0), -EBADF);
-    ck_assert_int_eq(loop_co_fdatasync(-1), -EBADF);
-    ck_assert_int_eq(loop_co_pwritev(read_only, &iov, 1, 0, 0), -EBADF);
+    ck_assert_int_eq(loop_co_preadv(fd, many, 1025, 0, LOOP_IO_ENGINE), -EINVAL);
+    ck_assert_int_eq(loop_co_pwritev(fd, many, 1025, 0, 0, LOOP_IO_ENGINE), -EINVAL);
+    ck_assert_int_eq(loop_co_pwritev(fd, many, 1024, 0, 0, LOOP_IO_ENGINE), 1024);
+    ck_assert_int_eq(loop_co_preadv(fd, &iov, -1, 0, LOOP_IO_ENGINE), -EINVAL);
+    ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, -1, LOOP_IO_ENGINE), -EINVAL);
+    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, -1, 0, LOOP_IO_ENGINE), -EINVAL);
+    ck_assert_int_eq(loop_co_preadv(fd, &iov, 0, 0, LOOP_IO_ENGINE), 0);
+    ck_assert_int_eq(loop_co_preadv(-1, &iov, 1, 0, LOOP_IO_ENGINE), -EBADF);
+    ck_assert_int_eq(loop_co_pwritev(-1, &iov, 1, 0, 0, LOOP_IO_ENGINE), -EBADF);
+    ck_assert_int_eq(loop_co_fdatasync(-1, LOOP_IO_ENGINE), -EBADF);
+    ck_assert_int_eq(loop_co_pwritev(read_only, &iov, 1, 0, 0, LOOP_IO_ENGINE), -EBADF);
     close(read_only);
     close(fd);
 }
@@ -154,8 +159,8 @@ static int writes_own_blocks(void *opaque)
     for (int i = 0; i < TEST_ROUNDS(20); i++) {
         int64_t off = ((int64_t)io->seed * 20 + i) * 4096;
         memset(block, (int)(io->seed + (unsigned)i) & 0xff, sizeof(block));
-        ck_assert_int_eq(loop_co_pwritev(io->fd, &out, 1, off, 0), 4096);
-        ck_assert_int_eq(loop_co_preadv(io->fd, &in, 1, off), 4096);
+        ck_assert_int_eq(loop_co_pwritev(io->fd, &out, 1, off, 0, LOOP_IO_ENGINE), 4096);
+        ck_assert_int_eq(loop_co_preadv(io->fd, &in, 1, off, LOOP_IO_ENGINE), 4096);
         ck_assert(!memcmp(block, back, 4096));
     }
     return 0;
@@ -203,11 +208,11 @@ static void reads_cached_all_the_time(void *opaque)
     int turns = 0;
     int reads = 0;
 
-    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0), 512);
+    ck_assert_int_eq(loop_co_pwritev(fd, &iov, 1, 0, 0, LOOP_IO_ENGINE), 512);
     co_tasks_init(&tasks, 1);
     ck_assert_int_eq(co_tasks_start(&tasks, counts_turns, &turns), 0);
     while (turns < 50 && reads < 100000) {
-        ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, 0), 512);
+        ck_assert_int_eq(loop_co_preadv(fd, &iov, 1, 0, LOOP_IO_ENGINE), 512);
         reads++;
     }
     ck_assert_int_eq(turns, 50);
@@ -524,7 +529,8 @@ static void works_under_glib(void *opaque)
         g->slept++;
         g->worked += thread_pool_submit_co(no_op, NULL) == 7;
     }
-    write_then_read(NULL);
+    LoopIoBy by = LOOP_IO_ENGINE;
+    write_then_read(&by);
     poll_pipe(NULL);
     g_main_loop_quit(g->main);
 }

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <signal.h>
 
+#include "block/file-posix-int.h"
 #include "tests/unit/block-fixture.h"
 #include "util/aligned-buf.h"
 #include "util/units.h"
@@ -49,6 +50,34 @@ START_CO_TEST(length_is_rounded_up_and_the_rest_reads_as_zeros)
     ck_assert_int_eq(block_co_pread(node, 1000, back, 25, 0), -EIO);
     block_co_close(node);
     ck_assert_int_eq(file_size(path), 1000);
+}
+
+START_CO_TEST(threads_do_the_transfers_where_aio_says_so)
+{
+    static const struct {
+        const char *options;
+        unsigned flags;
+        LoopIoBy by;
+    } rows[] = {
+        {"", 0, LOOP_IO_ENGINE},
+        {",aio=threads", 0, LOOP_IO_WORKER},
+        {",aio=io_uring", BLOCK_OPEN_AIO_THREADS, LOOP_IO_ENGINE},
+        {"", BLOCK_OPEN_AIO_THREADS, LOOP_IO_WORKER},
+        {",aio=threads", BLOCK_OPEN_AIO_NATIVE, LOOP_IO_WORKER},
+    };
+    g_autoptr(ScratchDir) dir = scratch_dir();
+    memset(buf, 0x11, 4096);
+    g_autofree char *path = scratch_file(dir, "img", buf, 4096);
+
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        g_autofree char *opts = g_strdup_printf("driver=file,filename=%s%s", path, rows[i].options);
+        BlockNode *node = open_opts(opts, rows[i].flags);
+
+        ck_assert_int_eq(((FileState *)node->state)->io_by, rows[i].by);
+        ck_assert_int_eq(block_co_pread(node, 0, back, 4096, 0), 0);
+        ck_assert_mem_eq(back, buf, 4096);
+        block_co_close(node);
+    }
 }
 
 START_CO_TEST(scatter_lists_longer_than_the_kernel_takes_are_split)
@@ -330,6 +359,7 @@ static Suite *suite(void)
 
     tcase_set_timeout(tc, 60);
     tcase_add_test(tc, length_is_rounded_up_and_the_rest_reads_as_zeros);
+    tcase_add_test(tc, threads_do_the_transfers_where_aio_says_so);
     tcase_add_test(tc, scatter_lists_longer_than_the_kernel_takes_are_split);
     tcase_add_test(tc, direct_io_takes_any_offset_length_and_address);
     tcase_add_test(tc, zero_write_reads_back_as_zeros_with_and_without_holes);
