@@ -228,6 +228,17 @@ static bool coroutine_fn open_locked(BlockNode *node, OptDict *opts, const OpenF
     return node->drv->co_open(node, opts, node->flags, errp);
 }
 
+/* Zeros that are found may be unmapped only where that is allowed. What lies below the top is, unless it says no. */
+static bool check_detect_zeroes(const BlockNode *node, const OptDict *given, GError **errp)
+{
+    if (node->detect_zeroes != BLOCK_DETECT_ZEROES_UNMAP || (node->flags & BLOCK_OPEN_UNMAP) ||
+        (node->nesting > 0 && !optdict_has(given, "discard"))) {
+        return true;
+    }
+    error_set(errp, "setting detect-zeroes to unmap is not allowed without setting discard operation to unmap");
+    return false;
+}
+
 /* Open the node of @opts (consumed keys are taken) with driver @drv, or, when that is NULL, the one its file looks
  * like. The backing chain is left to the caller. */
 static BlockNode *coroutine_fn open_node(OptDict *opts, const BlockDriver *drv, const OpenFor *want, GError **errp)
@@ -251,7 +262,7 @@ static BlockNode *coroutine_fn open_node(OptDict *opts, const BlockDriver *drv, 
     node->nesting = want->nesting;
     node->detect_zeroes = common.detect_zeroes;
     optdict_merge(node->options, "", given, false);
-    if (!open_locked(node, opts, want, errp)) {
+    if (!check_detect_zeroes(node, given, errp) || !open_locked(node, opts, want, errp)) {
         block_node_discard(node);
         return NULL;
     }
