@@ -124,15 +124,17 @@ bool img_parse_cache(const char *what, const char *mode, unsigned *flags)
 
 bool img_parse_aio(const char *mode, unsigned *flags)
 {
-    *flags &= ~(unsigned)(BLOCK_OPEN_AIO_NATIVE | BLOCK_OPEN_AIO_THREADS);
+    unsigned wanted = *flags & BLOCK_OPEN_AIO_NATIVE;
+
     if (strcmp(mode, "native") == 0) {
-        *flags |= BLOCK_OPEN_AIO_NATIVE;
+        wanted = BLOCK_OPEN_AIO_NATIVE;
     } else if (strcmp(mode, "threads") == 0) {
-        *flags |= BLOCK_OPEN_AIO_THREADS;
+        wanted = wanted ? wanted : BLOCK_OPEN_AIO_THREADS;
     } else if (strcmp(mode, "io_uring") != 0) {
         report_error("Invalid aio option: %s", mode);
         return false;
     }
+    *flags = (*flags & ~(unsigned)(BLOCK_OPEN_AIO_NATIVE | BLOCK_OPEN_AIO_THREADS)) | wanted;
     return true;
 }
 
