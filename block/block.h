@@ -190,7 +190,8 @@ bool block_driver_supports_backing(const BlockDriver *drv);
 bool block_driver_supports_compressed(const BlockDriver *drv);
 const char *block_driver_name(const BlockDriver *drv);
 void block_driver_foreach(void (*fn)(const BlockDriver *drv, void *opaque), void *opaque);
-/* Does "proto:" of @filename name a protocol we lack? Error "Unknown protocol 'x'". */
+/* False when "proto:" of the @filename of a new image names a protocol we lack: "Unknown protocol 'x'". So
+ * does json:, which names what is there, not what is to be. */
 bool block_filename_protocol_known(const char *filename, GError **errp);
 
 /* Change options of an image that is open read-write, by nobody else. @options: names and values as in -o. @force: also

@@ -124,7 +124,7 @@ bool coroutine_fn file_posix_co_truncate(BlockNode *node, int64_t bytes, BlockPr
     if (!check_mode(job.s, job.old, bytes, prealloc, errp)) {
         return false;
     }
-    if (job.s->kind == FILE_BLOCK_DEVICE) {
+    if (job.s->kind != FILE_REGULAR) {
         if (bytes > job.old) {
             error_set(errp, "Cannot grow device files");
         }

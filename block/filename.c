@@ -28,7 +28,7 @@ bool block_filename_protocol_known(const char *filename, GError **errp)
 {
     g_autofree char *proto = block_filename_protocol(filename);
 
-    if (proto && !g_str_equal(proto, "json") && !find_protocol(proto)) {
+    if (proto && !find_protocol(proto)) {
         error_set(errp, "Unknown protocol '%s'", proto);
         return false;
     }

@@ -25,7 +25,7 @@ static const CmdOption amend_opts[] = {
 
 static const CmdHelp amend_help = {
     .name = "amend",
-    .usage = "[-f FMT | --image-opts] [--force] [-p] [-q] -o OPTIONS FILE",
+    .usage = "[-f FMT | --image-opts] [-t MODE] [--force] [-p] [-q] -o OPTIONS FILE",
     .summary = "Change options of an existing image: the key slots of an encrypted one.",
     .opts = amend_opts,
 };
@@ -34,7 +34,7 @@ typedef struct AmendArgs {
     ImgOpenArgs open;
     char *options; /* owned */
     bool force, progress, quiet;
-    const char *filename;
+    const char *filename, *cache; /* cache: the mode as given */
 } AmendArgs;
 
 static void amend_args_clear(AmendArgs *a)
@@ -54,7 +54,8 @@ static bool take_option(void *opaque, int opt, const char *arg)
         a->force = true;
         return true;
     case 't':
-        return img_parse_cache("cache", arg, &a->open.cache_flags);
+        a->cache = arg;
+        return true;
     case 'p':
         a->progress = true;
         return true;
@@ -115,7 +116,7 @@ static int coroutine_fn amend_image(const AmendArgs *a)
 int coroutine_fn img_amend(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
-    g_auto(AmendArgs) args = {0};
+    g_auto(AmendArgs) args = {.cache = "writeback"};
 
     cmdline_init(&cl, &amend_help, argc, argv);
     if (!cmdline_take_all(&cl, take_option, &args)) {
@@ -134,5 +135,8 @@ int coroutine_fn img_amend(int argc, char **argv)
         report_error("Expecting one image file name");
         return EXIT_FAILED;
     }
-    return img_open_args_check(&args.open, "--format") ? amend_image(&args) : EXIT_FAILED;
+    if (!img_parse_cache("cache", args.cache, &args.open.cache_flags) || !img_open_args_check(&args.open, "--format")) {
+        return EXIT_FAILED;
+    }
+    return amend_image(&args);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* State of one qemu-img convert, shared by img-convert.c (command line, run) and img-convert-target.c. The functions print
- * their own errors. */
+/* State of one qemu-img convert, shared by img-convert.c (command line, run) and img-convert-target.c. The functions
+ * print their own errors. */
 #ifndef QBLOCK_TOOLS_IMG_CONVERT_INT_H
 #define QBLOCK_TOOLS_IMG_CONVERT_INT_H
 
@@ -11,7 +11,8 @@ typedef struct ConvertArgs {
     ImgOpenArgs source;
     const char *target_format; /* NULL = raw */
     bool target_image_opts;
-    unsigned target_flags; /* cache bits */
+    const char *source_cache, *target_cache; /* modes as given: each is looked at where its image is opened */
+    unsigned target_flags;                   /* of opening the target */
     char *create_options;  /* -o, merged; owned */
     const char *backing, *backing_format;
     bool quiet, progress, compressed, no_create, target_is_zero, out_of_order;

@@ -58,6 +58,10 @@ bool convert_prepare_target(Convert *c)
         report_error("Format driver '%s' does not support image creation", format);
         return false;
     }
+    if (!block_filename_protocol_known(c->target_name, &err)) {
+        report_gerror(err, "%s", "");
+        return false;
+    }
     c->options = img_parse_create_options(c->driver, c->args.create_options, &err);
     if (!c->options) {
         report_gerror(err, "%s", "");

@@ -177,9 +177,11 @@ static bool take_option(void *opaque, int key, const char *arg)
         a->backing_format = arg;
         return true;
     case 'T':
-        return img_parse_cache("source cache", arg, &a->source.cache_flags);
+        a->source_cache = arg;
+        return true;
     case 't':
-        return img_parse_cache("cache", arg, &a->target_flags);
+        a->target_cache = arg;
+        return true;
     case 'S':
         return parse_sparse(arg, &a->sparse_bytes);
     case 'm':
@@ -189,8 +191,8 @@ static bool take_option(void *opaque, int key, const char *arg)
     }
 }
 
-/* Combinations that make no sense. */
-static bool check_args(const ConvertArgs *a, int operands)
+/* Combinations that make no sense, and the cache mode of the sources, which they come before. */
+static bool check_args(ConvertArgs *a, int operands)
 {
     if (a->skip_broken_bitmaps && !a->bitmaps) {
         report_error("Use of --skip-broken-bitmaps requires --bitmaps");
@@ -209,7 +211,8 @@ static bool check_args(const ConvertArgs *a, int operands)
     } else if (operands > 2 && a->backing) {
         report_error("Having a backing file for the target makes no sense when concatenating multiple input images");
     } else {
-        return img_open_args_check(&a->source, "--format");
+        return img_parse_cache("source cache", a->source_cache, &a->source.cache_flags) &&
+               img_open_args_check(&a->source, "--format");
     }
     return false;
 }
@@ -301,7 +304,8 @@ static bool coroutine_fn open_sources(Convert *c, CmdLine *cmd, int n)
 
 static int coroutine_fn convert(Convert *c)
 {
-    if (!c->args.no_create && !convert_prepare_target(c)) {
+    if ((!c->args.no_create && !convert_prepare_target(c)) ||
+        !img_parse_cache("cache", c->args.target_cache, &c->args.target_flags)) {
         return EXIT_FAILED;
     }
     int status = (c->args.no_create ? convert_open_target(c) : convert_create_target(c)) ? copy_all(c) : EXIT_FAILED;
@@ -322,7 +326,9 @@ int coroutine_fn img_convert(int argc, char **argv)
     g_auto(CmdLine) cmd;
     g_auto(Convert) c = {.args = {.sparse_bytes = CONVERT_DEFAULT_SPARSE,
                                   .workers = CONVERT_DEFAULT_WORKERS,
-                                  .target_flags = BLOCK_OPEN_NO_FLUSH | BLOCK_OPEN_UNMAP}};
+                                  .source_cache = "writeback",
+                                  .target_cache = "unsafe",
+                                  .target_flags = BLOCK_OPEN_UNMAP}};
 
     cmdline_init(&cmd, &convert_help, argc, argv);
     if (!cmdline_take_all(&cmd, take_option, &c.args)) {

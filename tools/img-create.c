@@ -78,10 +78,6 @@ static const BlockDriver *find_driver(const CreateArgs *a, GError **errp)
         error_set(errp, "Unknown file format '%s'", a->format);
         return NULL;
     }
-    if (g_str_has_prefix(a->filename, "json:")) {
-        error_set(errp, "Unknown protocol 'json'"); /* names what is there, not what is to be */
-        return NULL;
-    }
     if (!block_filename_protocol_known(a->filename, errp)) {
         return NULL;
     }
