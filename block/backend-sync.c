@@ -15,6 +15,7 @@
 #include "crypto/secret.h"
 #include "util/error.h"
 #include "util/event-loop.h"
+#include "util/thread-pool.h"
 #include "util/units.h"
 
 struct QbImage {
@@ -48,7 +49,7 @@ static struct {
 
 static void sync_loop_start(void)
 {
-    if (crypto_init(&sync_loop.err)) {
+    if (crypto_init(&sync_loop.err) && thread_pool_check_env(&sync_loop.err)) {
         sync_loop.thread = loop_thread_start("qblock", EVENT_LOOP_AUTO, &sync_loop.err);
     }
 }

@@ -152,6 +152,14 @@ const char *cipher_row_name_at(size_t i)
     return NULL;
 }
 
+/* The row that was asked for, or NULL. */
+static const char *forced_row(void)
+{
+    const char *env = g_getenv("QBLOCK_CIPHER");
+
+    return env && *env ? env : NULL;
+}
+
 /* "vector" stands for every "vector-..." row. */
 static bool row_is_forced(const CipherDriver *d, const char *forced)
 {
@@ -183,7 +191,7 @@ static bool row_passes(size_t i, CipherAlg alg, CipherMode mode)
 /* The best row for a combination, or NULL. @skip: that many hits are passed over. */
 static const CipherDriver *find_row(CipherAlg alg, CipherMode mode, size_t skip)
 {
-    const char *forced = g_getenv("QBLOCK_CIPHER");
+    const char *forced = forced_row();
 
     for (int pass = forced ? 0 : 1; pass < 2; pass++) {
         for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
@@ -246,7 +254,7 @@ static void add_row_for_large(Cipher *c, CipherAlg alg, CipherMode mode, const u
     static _Atomic size_t from[CIPHER_COUNT][CIPHER_MODE_COUNT][2];
     const size_t kernel = G_N_ELEMENTS(rows) - 1;
 
-    if (g_getenv("QBLOCK_CIPHER") || c->driver == rows[kernel] || !row_passes(kernel, alg, mode)) {
+    if (forced_row() || c->driver == rows[kernel] || !row_passes(kernel, alg, mode)) {
         return;
     }
     for (int encrypt = 0; encrypt < 2; encrypt++) {
@@ -334,8 +342,39 @@ int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t 
     return c->driver->decrypt(c->ctx, ivs, sector_bytes, count, in, out);
 }
 
+/* A row that was asked for and cannot be had is an error: what is measured or tested would not be what it says. All
+ * rows do AES, so that tells. */
+static bool check_forced(GError **errp)
+{
+    const char *forced = forced_row();
+    g_autoptr(GString) usable = g_string_new(NULL);
+    const char *name;
+    bool known = false;
+
+    if (!forced) {
+        return true;
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+        bool is_forced = row_is_forced(rows[i], forced);
+
+        known |= is_forced;
+        if (is_forced && (row_passes(i, CIPHER_AES_256, CIPHER_XTS) || row_passes(i, CIPHER_AES_256, CIPHER_CBC))) {
+            return true;
+        }
+    }
+    for (size_t i = 0; (name = cipher_row_name_at(i)); i++) {
+        g_string_append_printf(usable, "%s%s", i > 0 ? ", " : "", name);
+    }
+    error_set(errp, "QBLOCK_CIPHER=%s %s (there are %s)", forced,
+              known ? "cannot be used on this machine" : "is no row of ciphers", usable->str);
+    return false;
+}
+
 bool cipher_self_test(GError **errp)
 {
+    if (!check_forced(errp)) {
+        return false;
+    }
     if (!find_row(CIPHER_AES_256, CIPHER_XTS, 0) || !find_row(CIPHER_AES_256, CIPHER_CBC, 0)) {
         error_set(errp, "No AES implementation passed its self-test");
         return false;

@@ -5,7 +5,8 @@
  * nettle for what gnutls lacks. Requests of a size for which the kernel's ciphers (AF_ALG) have been measured to be
  * faster than the best row go to those. A row is used for a cipher and mode only after it has passed the known answers
  * of cipher-kat.c in this process, which the first use asks for.
- * QBLOCK_CIPHER=<row or its first word> puts a row first where it supports the algorithm. */
+ * QBLOCK_CIPHER=<row or its first word> puts a row first where it supports the algorithm; the layer does not start when
+ * this machine cannot use it. */
 #ifndef QBLOCK_CRYPTO_CIPHER_H
 #define QBLOCK_CRYPTO_CIPHER_H
 
@@ -72,7 +73,7 @@ const char *cipher_row_name_at(size_t i);
 int cipher_encrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 int cipher_decrypt_sectors(Cipher *c, uint8_t *ivs, size_t sector_bytes, size_t count, const uint8_t *in, uint8_t *out);
 
-/* False when no row passes for AES. Called once, by crypto_init(). */
+/* False when no row passes for AES, or QBLOCK_CIPHER names none that can be used. Called once, by crypto_init(). */
 bool cipher_self_test(GError **errp);
 
 #endif

@@ -55,6 +55,10 @@ int tool_run(ToolFunc *func, int argc, char **argv)
         report_gerror(err, "cannot initialize crypto: ");
         return EXIT_FAILED;
     }
+    if (!thread_pool_check_env(&err)) {
+        report_gerror(err, "cannot start worker threads: ");
+        return EXIT_FAILED;
+    }
     EventLoop *loop = event_loop_new(EVENT_LOOP_AUTO, &err);
     if (!loop) {
         report_gerror(err, "cannot start the event loop: ");

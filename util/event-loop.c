@@ -211,28 +211,33 @@ void loop_turn(EventLoop *loop, bool may_block)
 
 /* --- life --- */
 
-static EventLoopEngine engine_from_env(EventLoopEngine engine)
+/* What the environment says where the caller leaves it open. */
+static bool settle_engine(EventLoopEngine *engine, GError **errp)
 {
     const char *env = g_getenv("QBLOCK_LOOP");
 
-    if (engine != EVENT_LOOP_AUTO || !env || !*env) {
-        return engine;
+    if (*engine != EVENT_LOOP_AUTO || !env || !*env) {
+        return true;
     }
     if (!strcmp(env, "io_uring")) {
-        return EVENT_LOOP_IO_URING;
+        *engine = EVENT_LOOP_IO_URING;
+        return true;
     }
     if (!strcmp(env, "epoll")) {
-        return EVENT_LOOP_EPOLL;
+        *engine = EVENT_LOOP_EPOLL;
+        return true;
     }
-    g_warning("QBLOCK_LOOP=%s is not io_uring or epoll; ignored", env);
-    return engine;
+    error_set(errp, "QBLOCK_LOOP=%s is not io_uring or epoll", env);
+    return false;
 }
 
 static bool init_engine(EventLoop *loop, EventLoopEngine engine, GError **errp)
 {
     int ret = -ENOSYS;
 
-    engine = engine_from_env(engine);
+    if (!settle_engine(&engine, errp)) {
+        return false;
+    }
 #ifdef HAVE_VALGRIND
     /* Valgrind runs one thread at a time and keeps its lock while io_uring_enter() waits: nobody could wake the loop.
      */

@@ -16,7 +16,8 @@
 
 typedef enum EventLoopEngine { EVENT_LOOP_AUTO, EVENT_LOOP_IO_URING, EVENT_LOOP_EPOLL } EventLoopEngine;
 
-/* Make a loop and bind it to the calling thread, which must have none. NULL on error. */
+/* Make a loop and bind it to the calling thread, which must have none. NULL on error, such as a QBLOCK_LOOP that names no
+ * engine or one that the kernel refuses. */
 EventLoop *event_loop_new(EventLoopEngine engine, GError **errp);
 /* Unbind and free; every coroutine of the loop must have ended. Context: the loop's thread, outside coroutines. */
 void event_loop_free(EventLoop *loop);

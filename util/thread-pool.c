@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "util/co-lock.h"
+#include "util/error.h"
 #include "util/thread-pool-int.h"
 
 enum { WORKERS_MAX = 1024, WORKER_ARENAS = 4 };
@@ -45,17 +46,32 @@ static __thread bool is_worker;
 
 /* --- size --- */
 
-static unsigned default_size(void)
+/* What QBLOCK_THREADS says; *@n stays when it is not set. */
+static bool size_from_env(guint64 *n, GError **errp)
 {
     const char *env = g_getenv("QBLOCK_THREADS");
-    cpu_set_t set;
+
+    if (!env || !*env || g_ascii_string_to_unsigned(env, 10, 0, WORKERS_MAX, n, NULL)) {
+        return true;
+    }
+    error_set(errp, "QBLOCK_THREADS=%s is not a number from 0 to %d", env, WORKERS_MAX);
+    return false;
+}
+
+bool thread_pool_check_env(GError **errp)
+{
     guint64 n;
 
-    if (env && *env) {
-        if (g_ascii_string_to_unsigned(env, 10, 0, WORKERS_MAX, &n, NULL)) {
-            return (unsigned)n;
-        }
-        g_warning("QBLOCK_THREADS=%s is not a number up to %d; ignored", env, WORKERS_MAX);
+    return size_from_env(&n, errp);
+}
+
+static unsigned default_size(void)
+{
+    cpu_set_t set;
+    guint64 n = G_MAXUINT64;
+
+    if (size_from_env(&n, NULL) && n <= WORKERS_MAX) {
+        return (unsigned)n;
     }
     if (sched_getaffinity(0, sizeof(set), &set) == 0) {
         return (unsigned)CPU_COUNT(&set);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The process's shared worker threads.
  *
- * One worker per online CPU unless QBLOCK_THREADS or thread_pool_set_size() says otherwise; started on first use, fewer when
- * threads cannot be made (at least zero: then jobs run in the submitter). A worker never waits for a job, a
+ * One worker per online CPU unless QBLOCK_THREADS or thread_pool_set_size() says otherwise; started on first use, fewer
+ * when threads cannot be made (at least zero: then jobs run in the submitter). A worker never waits for a job, a
  * coroutine lock or a loop, so the pool cannot deadlock. */
 #ifndef QBLOCK_UTIL_THREAD_POOL_H
 #define QBLOCK_UTIL_THREAD_POOL_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -26,6 +27,10 @@ int coroutine_fn thread_pool_map_co(ThreadPoolPartFunc *func, void *arg, size_t 
 /* The same for callers outside coroutines or on the control path: blocks the thread. It never waits for a part that no
  * worker has begun. Context: any but worker. */
 int thread_pool_map_blocking(ThreadPoolPartFunc *func, void *arg, size_t n);
+
+/* False when QBLOCK_THREADS is no number of workers. Who starts the layers asks once; a pool that is used all the same has
+ * the default size. Context: any. */
+bool thread_pool_check_env(GError **errp);
 
 unsigned thread_pool_size(void);          /* workers that may run at once */
 unsigned thread_pool_idle(void);          /* a snapshot: workers with nothing to do */

@@ -216,6 +216,29 @@ START_TEST(the_environment_puts_a_row_first)
 }
 END_TEST
 
+START_TEST(a_row_that_was_asked_for_and_is_not_there_is_an_error)
+{
+    static const char *const wrong[] = {"foo", "gnu", "gnutls-", "vector-foo"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(wrong); i++) {
+        g_autoptr(GError) err = NULL;
+        g_autofree char *start = g_strdup_printf("QBLOCK_CIPHER=%s is no row of ciphers (there are ", wrong[i]);
+
+        g_setenv("QBLOCK_CIPHER", wrong[i], TRUE);
+        ck_assert(!cipher_self_test(&err));
+        ck_assert_msg(g_str_has_prefix(err->message, start), "%s", err->message);
+        ck_assert_ptr_nonnull(strstr(err->message, "gnutls, nettle"));
+    }
+    for (size_t i = 0; cipher_row_name_at(i); i++) {
+        g_setenv("QBLOCK_CIPHER", cipher_row_name_at(i), TRUE);
+        ck_assert(cipher_self_test(NULL));
+    }
+    g_setenv("QBLOCK_CIPHER", "", TRUE);
+    ck_assert(cipher_self_test(NULL));
+    g_unsetenv("QBLOCK_CIPHER");
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cipher");
@@ -230,6 +253,7 @@ int main(void)
 #endif
     tcase_add_test(t, names_round_trip);
     tcase_add_test(t, the_environment_puts_a_row_first);
+    tcase_add_test(t, a_row_that_was_asked_for_and_is_not_there_is_an_error);
     suite_add_tcase(s, t);
     return run_suite(s);
 }

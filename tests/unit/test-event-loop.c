@@ -512,6 +512,22 @@ START_TEST(engine_follows_the_environment)
 }
 END_TEST
 
+START_TEST(engine_that_the_environment_names_must_be_one)
+{
+    g_autofree char *engine = g_strdup(g_getenv("QBLOCK_LOOP"));
+    g_autoptr(GError) err = NULL;
+
+    g_setenv("QBLOCK_LOOP", "foo", TRUE);
+    ck_assert_ptr_null(event_loop_new(EVENT_LOOP_AUTO, &err));
+    ck_assert_str_eq(err->message, "QBLOCK_LOOP=foo is not io_uring or epoll");
+    ck_assert_ptr_null(event_loop_current());
+    event_loop_free(event_loop_new(EVENT_LOOP_EPOLL, NULL)); /* the caller has said which */
+    g_setenv("QBLOCK_LOOP", "", TRUE);
+    event_loop_free(event_loop_new(EVENT_LOOP_AUTO, NULL));
+    g_setenv("QBLOCK_LOOP", engine, TRUE);
+}
+END_TEST
+
 /* --- GLib --- */
 
 typedef struct GlibRun {
@@ -608,6 +624,7 @@ static Suite *event_loop_suite(void)
 
     tcase_set_timeout(io, 20);
     tcase_add_test(io, engine_follows_the_environment);
+    tcase_add_test(io, engine_that_the_environment_names_must_be_one);
     tcase_add_test(io, what_is_written_is_read_back);
     tcase_add_test(io, reads_outside_the_page_cache_arrive_too);
     tcase_add_test(io, direct_io_goes_through_the_engine);

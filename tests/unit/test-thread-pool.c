@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/unit/loop-fixture.h"
@@ -415,8 +416,37 @@ START_TEST(handover_is_measured_once_and_quickly)
 }
 END_TEST
 
+START_TEST(pool_has_the_size_that_the_environment_says)
+{
+    static const char *const good[] = {"", "0", "1", "1024"};
+    static const char *const bad[] = {"-1", "x", "3x", "1025", "0x4", " 2", "99999999999999999999"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(good); i++) {
+        g_setenv("QBLOCK_THREADS", good[i], TRUE);
+        ck_assert(thread_pool_check_env(NULL));
+        thread_pool_shutdown();
+        if (*good[i]) {
+            ck_assert_uint_eq(thread_pool_size(), (unsigned)atoi(good[i]));
+        }
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autoptr(GError) err = NULL;
+        g_autofree char *want = g_strdup_printf("QBLOCK_THREADS=%s is not a number from 0 to 1024", bad[i]);
+
+        g_setenv("QBLOCK_THREADS", bad[i], TRUE);
+        ck_assert(!thread_pool_check_env(&err));
+        ck_assert_str_eq(err->message, want);
+        thread_pool_shutdown();
+        ck_assert_uint_ge(thread_pool_size(), 1); /* used all the same: the default */
+    }
+    g_unsetenv("QBLOCK_THREADS");
+    thread_pool_shutdown();
+}
+END_TEST
+
 static void add_tests(TCase *tc)
 {
+    tcase_add_test(tc, pool_has_the_size_that_the_environment_says);
     tcase_add_test(tc, job_runs_on_a_worker_and_returns_its_value);
     tcase_add_test(tc, pool_of_no_workers_runs_jobs_in_the_submitter);
     tcase_add_test(tc, hundred_thousand_jobs_from_four_loops_all_come_back);
