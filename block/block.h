@@ -178,7 +178,8 @@ int coroutine_fn block_co_status_above(BlockNode *node, BlockNode *base, int64_t
  * "encrypt.key-secret", "backing_file", ...), already checked against the driver's table. Nothing half-made is left. */
 bool coroutine_fn block_co_create(const char *format, const char *filename, const OptDict *options, GError **errp);
 
-/* Remove the file of an image that was made and could not be finished. Devices and links stay. */
+/* Remove the file of an image that was made and could not be finished. Devices stay, and so do links: what they point to
+ * is removed. */
 void coroutine_fn block_delete_file(const char *filename);
 
 const BlockDriver *block_driver_find(const char *format);        /* by format name; NULL if unknown */

@@ -9,7 +9,7 @@
 #include "block/filename.h"
 #include "util/error.h"
 
-/* Is there a file by the name of the image already? */
+/* Is there a file by the name of the image already? A link to nothing is none. */
 static bool file_exists(const char *filename)
 {
     g_autoptr(OptDict) options = optdict_new();
@@ -18,7 +18,7 @@ static bool file_exists(const char *filename)
     if (!block_filename_to_options(filename, options, NULL) || !optdict_has(options, "filename")) {
         return false;
     }
-    return lstat(optdict_get(options, "filename"), &st) == 0;
+    return stat(optdict_get(options, "filename"), &st) == 0;
 }
 
 bool coroutine_fn block_co_create(const char *format, const char *filename, const OptDict *options, GError **errp)

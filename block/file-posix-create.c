@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,11 +76,13 @@ BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp)
 void coroutine_fn block_delete_file(const char *filename)
 {
     g_autofree char *path = host_path(filename, NULL);
+    char *file = path ? realpath(path, NULL) : NULL; /* it was made through the links that lead to it */
     struct stat st;
 
-    if (path && lstat(path, &st) == 0 && S_ISREG(st.st_mode)) {
-        unlink(path);
+    if (file && lstat(file, &st) == 0 && S_ISREG(st.st_mode)) {
+        unlink(file);
     }
+    free(file);
 }
 
 /* ---- images that are nothing but a file ------------------------------------------------------------------------ */
