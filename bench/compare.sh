@@ -10,26 +10,35 @@
 #                scripts/reference.sh fetches
 #   -d FOLDER    on a disk, for the rows that are about one (default ${TMPDIR:-/var/tmp}); the rest is on tmpfs
 #   -l           list the rows and what is asked of each
+#   -h, --help   print this
 #
 # A row is run once by each side to warm up, then RUNS times in turn. Printed are the medians in ms, their spread, the
 # ratio of the medians (reference / ours), what is asked, and the same ratio of the CPU seconds. "short" marks a row that
 # falls short. Rows that compare ours with ours say so. Afterwards the reference compares the result with what it should be.
 # Rows whose names begin with "limit" are no comparison: what the machine itself can do.
 #
-# Exit status: 0; 1 when a result was not identical or a command failed; 3 when a row fell short.
+# Exit status: 0; 1 when a result was not identical or a command failed; 2 for a wrong command line; 3 when a row fell short.
 set -eu -o pipefail
 
 tree=$(cd "$(dirname "$0")/.." && pwd)
 ours=${QBLOCK_BUILD:-$tree/build}/tools
 bench_dir=${QBLOCK_BUILD:-$tree/build}/bench
-runs=5 size=1024 disk=${TMPDIR:-/var/tmp} list= refs=()
-while getopts r:s:R:d:l o; do
+runs=5 size=1024 disk=${TMPDIR:-/var/tmp} list='' refs=()
+
+refuse() { echo "compare.sh: $*" >&2; exit 2; }
+usage() { sed -n '4,/^set /{/^#/s/^# \{0,1\}//p}' "$0"; exit 0; }
+want_count() { [[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || refuse "$1: '$2' is not a number from 1 to 9999999"; }
+want_folder() { [ -d "$2" ] || refuse "$1: '$2' is not a folder"; }
+
+[ "${1-}" != --help ] || usage
+while getopts r:s:R:d:lh o; do
     case $o in
-    r) runs=$OPTARG ;;
-    s) size=$OPTARG ;;
-    R) refs+=("$(cd "$OPTARG" && pwd)") ;;
-    d) disk=$OPTARG ;;
+    r) want_count -r "$OPTARG" && runs=$OPTARG ;;
+    s) want_count -s "$OPTARG" && size=$OPTARG ;;
+    R) want_folder -R "$OPTARG" && refs+=("$(cd "$OPTARG" && pwd)") ;;
+    d) want_folder -d "$OPTARG" && disk=$OPTARG ;;
     l) list=1 ;;
+    h) usage ;;
     *) exit 2 ;;
     esac
 done
@@ -40,13 +49,13 @@ shift $((OPTIND - 1))
 
 rows=("$@")
 [ ${#rows[@]} -gt 0 ] || read -r -a rows <<<"$all_rows"
+for row in "${rows[@]}"; do
+    [ -n "$(row_asks)" ] || refuse "no row '$row' (-l lists them)"
+done
 if [ -n "$list" ]; then
-    for row in "${rows[@]}"; do printf '%-12s %s\n' "$row" "$(row_asks)"; done
+    for row in "${rows[@]}"; do printf '%-14s %s\n' "$row" "$(row_asks)"; done
     exit 0
 fi
-for row in "${rows[@]}"; do
-    [ -n "$(row_asks)" ] || { echo "compare.sh: no row '$row' (-l lists them)" >&2; exit 2; }
-done
 [ ${#refs[@]} -gt 0 ] || refs=("${REFERENCE:-$("$tree/scripts/reference.sh")/bin}")
 judge=${refs[0]}/qemu-img
 
@@ -87,7 +96,7 @@ print_row() { # label, name of the other side
         ratio = rm / om; cpu = oc > 0 ? rc / oc : 0
         mark = (ratio < ask || cpu < ask_cpu || extra ~ /short/) ? "short" : ""
         asked = ask_cpu > 0 ? ask " cpu " ask_cpu : ask
-        printf "%-11s %9.1f %8.1f ..%8.1f %9.1f %8.1f ..%8.1f %7.2f %10s %6.2f  %-5s  %s: %s %s\n",
+        printf "%-14s %9.1f %8.1f ..%8.1f %9.1f %8.1f ..%8.1f %7.2f %10s %6.2f  %-5s  %s: %s %s\n",
             row, om, olo, ohi, rm, rlo, rhi, ratio, asked, cpu, mark, other, said, extra
         exit mark != ""
     }' || short=1
@@ -121,11 +130,11 @@ limit_row() {
     : >ours.t
     for ((i = 0; i < runs; i++)); do run ours "$ours" >>ours.t; done
     read -r m lo hi < <(stats 1 ours.t)
-    printf '%-11s %9.1f %8.1f ..%8.1f  %s\n' "$row" "$m" "$lo" "$hi" "$(row_notes "$m" 0)"
+    printf '%-14s %9.1f %8.1f ..%8.1f  %s\n' "$row" "$m" "$lo" "$hi" "$(row_notes "$m" 0)"
 }
 
 make_sources
-printf '%-11s %9s %18s %9s %18s %7s %10s %6s\n' row 'ours ms' '(min .. max)' 'other ms' '(min .. max)' ratio asked cpu
+printf '%-14s %9s %18s %9s %18s %7s %10s %6s\n' row 'ours ms' '(min .. max)' 'other ms' '(min .. max)' ratio asked cpu
 for row in "${rows[@]}"; do
     case $row in
     limit*) limit_row ;;
