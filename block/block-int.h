@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What a block driver sees: the driver table and the inside of a node. For block/ only.
  *
- * A driver is one const table. A NULL callback has the meaning given beside it. Callbacks with co_ run in coroutines on any
- * loop, several at once; the io layer has checked the range (inside the image, bytes > 0), aligned it to the node's
+ * A driver is one const table. A NULL callback has the meaning given beside it. Callbacks with co_ run in coroutines on
+ * any loop, several at once; the io layer has checked the range (inside the image, bytes > 0), aligned it to the node's
  * request_align and tracked it. */
 #ifndef QBLOCK_BLOCK_BLOCK_INT_H
 #define QBLOCK_BLOCK_BLOCK_INT_H
@@ -39,8 +39,8 @@ struct BlockDriver {
     /* 0..100: how sure are we that @buf (first bytes of the file) is this format. NULL = never probed. */
     int (*probe)(const uint8_t *buf, size_t len, const char *filename);
 
-    /* Open. Format drivers find their file child in node->file, opened. Take known keys out of @options; what is left is
-     * refused by the caller. On failure leave nothing allocated. */
+    /* Open. Format drivers find their file child in node->file, opened. Take known keys out of @options; what is left
+     * is refused by the caller. On failure leave nothing allocated. */
     bool coroutine_fn (*co_open)(BlockNode *node, OptDict *options, unsigned flags, GError **errp);
     /* Protocols: node->perms or node->unshared changed; take and check the image locks. NULL: passed to node->file. */
     bool coroutine_fn (*co_set_perms)(BlockNode *node, GError **errp);
@@ -57,13 +57,14 @@ struct BlockDriver {
     int coroutine_fn (*co_write_zeroes)(BlockNode *node, int64_t offset, int64_t bytes, unsigned flags);
     int coroutine_fn (*co_discard)(BlockNode *node, int64_t offset, int64_t bytes); /* NULL / -ENOTSUP: ignored */
     int coroutine_fn (*co_flush)(BlockNode *node); /* own metadata; then the io layer flushes node->file. NULL = none */
-    int coroutine_fn (*co_status)(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st); /* NULL = all data */
+    /* NULL = all data. */
+    int coroutine_fn (*co_status)(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
     int64_t coroutine_fn (*co_getlength)(BlockNode *node);
     /* New space reads as zeros, also where a longer backing file has data. */
     bool coroutine_fn (*co_truncate)(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
-    int coroutine_fn (*co_get_info)(BlockNode *node, BlockInfo *info);                 /* NULL = zeros */
-    InfoTree *coroutine_fn (*co_specific_info)(BlockNode *node, GError **errp);        /* NULL = none; the data object */
-    int64_t coroutine_fn (*co_allocated_bytes)(BlockNode *node);                       /* NULL = that of node->file */
+    int coroutine_fn (*co_get_info)(BlockNode *node, BlockInfo *info);          /* NULL = zeros */
+    InfoTree *coroutine_fn (*co_specific_info)(BlockNode *node, GError **errp); /* NULL = none; the data object */
+    int64_t coroutine_fn (*co_allocated_bytes)(BlockNode *node);                /* NULL = that of node->file */
     /* @options are checked against amend_opts. NULL = no option can be changed. */
     bool coroutine_fn (*co_amend)(BlockNode *node, OptDict *options, bool force, GError **errp);
     int coroutine_fn (*co_check)(BlockNode *node, BlockCheckResult *res, unsigned fix); /* NULL = no check */
@@ -74,7 +75,11 @@ struct BlockDriver {
  * sheet section 1, "Force share and image locking"). */
 enum { BLOCK_PERM_READ = 1, BLOCK_PERM_WRITE = 2, BLOCK_PERM_WRITE_UNCHANGED = 4, BLOCK_PERM_RESIZE = 8 };
 
-typedef enum BlockDetectZeroes { BLOCK_DETECT_ZEROES_OFF, BLOCK_DETECT_ZEROES_ON, BLOCK_DETECT_ZEROES_UNMAP } BlockDetectZeroes;
+typedef enum BlockDetectZeroes {
+    BLOCK_DETECT_ZEROES_OFF,
+    BLOCK_DETECT_ZEROES_ON,
+    BLOCK_DETECT_ZEROES_UNMAP
+} BlockDetectZeroes;
 
 struct BlockNode {
     /* fixed after open */
@@ -113,13 +118,13 @@ struct BlockNode {
 /* Create @filename as an empty protocol file (truncating an old one) and open it read-write. For co_create. */
 BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp);
 
-/* For co_open: open the child that the options "<name>." of @options describe and take them out. It becomes node->aux with
- * the permissions of a file, and is closed with @node, also when co_open fails afterwards. @name: a constant.
+/* For co_open: open the child that the options "<name>." of @options describe and take them out. It becomes node->aux
+ * with the permissions of a file, and is closed with @node, also when co_open fails afterwards. @name: a constant.
  * True without a child when there are no such options. */
 bool coroutine_fn block_open_aux(BlockNode *node, OptDict *options, const char *name, GError **errp);
 
-/* For drivers with backing files: read what @node leaves to its backing chain; zeros where nobody has anything. The range
- * may lie past the end of the backing file. */
+/* For drivers with backing files: read what @node leaves to its backing chain; zeros where nobody has anything. The
+ * range may lie past the end of the backing file. */
 int coroutine_fn block_co_read_backing(BlockNode *node, const BlockRw *rw);
 
 /* For drivers, after a resize inside. */
@@ -127,7 +132,7 @@ void block_node_set_length(BlockNode *node, int64_t bytes);
 
 /* Every driver, in probing order. */
 extern const BlockDriver *const block_drivers[]; /* NULL-ended; block/drivers.c */
-extern const BlockDriver block_driver_file, block_driver_host_device, block_driver_raw, block_driver_luks, block_driver_qcow2, block_driver_null_co,
-    block_driver_null_aio, block_driver_fault, block_driver_record;
+extern const BlockDriver block_driver_file, block_driver_host_device, block_driver_raw, block_driver_luks,
+    block_driver_qcow2, block_driver_null_co, block_driver_null_aio, block_driver_fault, block_driver_record;
 
 #endif

@@ -85,8 +85,8 @@ typedef struct BlockRw {
  * @format:   driver name; NULL = options' "driver", else probe.
  * @options:  borrowed, may be NULL; dotted keys as of --image-opts.
  * Returns:   a reference the caller drops by block_co_close(). NULL: the reason only ("No such file or directory"),
- * without the "Could not open 'x': " that tools put in front (nested opens put theirs themselves). Context: coroutine.
- */
+ *            without the "Could not open 'x': " that tools put in front (nested opens put theirs themselves).
+ * Context:   coroutine. */
 BlockNode *coroutine_fn block_co_open(const char *filename, const char *format, const OptDict *options, unsigned flags,
                                       GError **errp);
 
@@ -108,8 +108,8 @@ bool block_node_encrypted(const BlockNode *node);
 bool block_node_in_memory(const BlockNode *node);
 BlockNode *block_node_file(const BlockNode *node);    /* borrowed or NULL */
 BlockNode *block_node_backing(const BlockNode *node); /* borrowed or NULL */
-/* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call it.
- */
+/* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call
+ * it. */
 BlockNode *block_node_aux(const BlockNode *node, const char **name);
 const char *block_node_backing_name(const BlockNode *node);   /* as stored, NULL if none */
 const char *block_node_backing_format(const BlockNode *node); /* as stored, NULL if none */
@@ -124,8 +124,8 @@ void *block_node_state(const BlockNode *node); /* driver state; for the driver a
 
 int coroutine_fn block_co_rw_read(BlockNode *node, const BlockRw *rw);
 int coroutine_fn block_co_rw_write(BlockNode *node, const BlockRw *rw);
-int coroutine_fn block_co_preadv(BlockNode *node, int64_t offset, const IoVec *iov,
-                                 unsigned flags); /* iov->size bytes */
+/* iov->size bytes. */
+int coroutine_fn block_co_preadv(BlockNode *node, int64_t offset, const IoVec *iov, unsigned flags);
 int coroutine_fn block_co_pwritev(BlockNode *node, int64_t offset, const IoVec *iov, unsigned flags);
 int coroutine_fn block_co_pread(BlockNode *node, int64_t offset, void *buf, size_t bytes, unsigned flags);
 int coroutine_fn block_co_pwrite(BlockNode *node, int64_t offset, const void *buf, size_t bytes, unsigned flags);
@@ -178,8 +178,8 @@ int coroutine_fn block_co_status_above(BlockNode *node, BlockNode *base, int64_t
  * "encrypt.key-secret", "backing_file", ...), already checked against the driver's table. Nothing half-made is left. */
 bool coroutine_fn block_co_create(const char *format, const char *filename, const OptDict *options, GError **errp);
 
-/* Remove the file of an image that was made and could not be finished. Devices stay, and so do links: what they point to
- * is removed. */
+/* Remove the file of an image that was made and could not be finished. Devices stay, and so do links: what they point
+ * to is removed. */
 void coroutine_fn block_delete_file(const char *filename);
 
 const BlockDriver *block_driver_find(const char *format);        /* by format name; NULL if unknown */

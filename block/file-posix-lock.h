@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Image locks: shared byte-range locks that tell other processes what we do and do not share (command-line sheet section 1,
- * "Force share and image locking"). They belong to the open file description and go with it. */
+/* Image locks: shared byte-range locks that tell other processes what we do and do not share (command-line sheet
+ * section 1, "Force share and image locking"). They belong to the open file description and go with it. */
 #ifndef QBLOCK_BLOCK_FILE_POSIX_LOCK_H
 #define QBLOCK_BLOCK_FILE_POSIX_LOCK_H
 
@@ -18,8 +18,8 @@ typedef struct FileLocks {
     unsigned perms, unshared;
 } FileLocks;
 
-/* Hold exactly @perms and not share @unshared on @fd, after checking that nobody else objects. On failure *@held is as it
- * was. @name is for the message. Context: any. */
+/* Hold exactly @perms and not share @unshared on @fd, after checking that nobody else objects. On failure *@held is as
+ * it was. @name is for the message. Context: any. */
 bool file_lock_set(int fd, FileLockMode mode, FileLocks *held, unsigned perms, unsigned unshared, const char *name,
                    GError **errp);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of images: protocol prefixes, relative backing names, and the json: form. Opens nothing; a path is only looked at
- * for being a device. */
+/* Names of images: protocol prefixes, relative backing names, and the json: form. Opens nothing; a path is only looked
+ * at for being a device. */
 #ifndef QBLOCK_BLOCK_FILENAME_H
 #define QBLOCK_BLOCK_FILENAME_H
 

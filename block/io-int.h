@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Inside of the request path, shared by io, io-pad, io-zero, copy-on-read and resize.
  *
- * A request is checked, tracked in node->reqs, and then done by the functions below, which take it for granted that it is
- * both. FUA is emulated by the entry functions alone. */
+ * A request is checked, tracked in node->reqs, and then done by the functions below, which take it for granted that it
+ * is both. FUA is emulated by the entry functions alone. */
 #ifndef QBLOCK_BLOCK_IO_INT_H
 #define QBLOCK_BLOCK_IO_INT_H
 
 #include "block/block-int.h"
 
-/* Is [@offset, @offset+@bytes) a range this node can be asked for? -EIO outside of it; -EPERM for a write to a read-only
- * node or any I/O of one opened for facts only. */
+/* Is [@offset, @offset+@bytes) a range this node can be asked for? -EIO outside of it; -EPERM for a write to a
+ * read-only node or any I/O of one opened for facts only. */
 int block_io_check(const BlockNode *node, int64_t offset, int64_t bytes, bool is_write);
 
 /* Hand an aligned request to the driver, in pieces it can take, with the flags it knows. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Tracked requests of a node: overlapping ones wait where one of them is serialising.
  *
- * Entries live on the requesting coroutine's stack. The list is in shards, one for each loop as far as they go, each with a
- * short mutex: as long as nothing serialises, which is nearly always, loops share no lock. A serialising request, and
- * every request while there is one, takes all of them. */
+ * Entries live on the requesting coroutine's stack. The list is in shards, one for each loop as far as they go, each
+ * with a short mutex: as long as nothing serialises, which is nearly always, loops share no lock. A serialising
+ * request, and every request while there is one, takes all of them. */
 #ifndef QBLOCK_BLOCK_REQLIST_H
 #define QBLOCK_BLOCK_REQLIST_H
 
@@ -41,8 +41,8 @@ typedef struct ReqList {
 void reqlist_init(ReqList *l);
 void reqlist_destroy(ReqList *l);
 
-/* Enter @r: waits until no earlier overlapping request conflicts. Two requests conflict when they overlap and at least one is
- * serialising. FIFO, so no two wait for each other. Context: coroutine; may yield. */
+/* Enter @r: waits until no earlier overlapping request conflicts. Two requests conflict when they overlap and at least
+ * one is serialising. FIFO, so no two wait for each other. Context: coroutine; may yield. */
 void coroutine_fn reqlist_begin(ReqList *l, Req *r, int64_t offset, int64_t bytes, bool is_write, bool serialising);
 void coroutine_fn reqlist_end(ReqList *l, Req *r);
 

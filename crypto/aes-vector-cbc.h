@@ -12,7 +12,8 @@ G_STATIC_ASSERT(VEC_LANES == 1);
 #define LANE_STORE(i) vec_store(out + lane[i] * sector_bytes + pos, x[i]);
 
 /* Up to GROUP sectors. Where there are fewer, the spare lanes do the last one again: its plaintext is read before any
- * of them stores, and they all store the same. That costs nothing, for a single lane waits as long for its latencies. */
+ * of them stores, and they all store the same. That costs nothing, for a single lane waits as long for its
+ * latencies. */
 VEC_ENTRY void cbc_encrypt_lanes(const AesKeys *keys, size_t sectors, const uint8_t *ivs, size_t sector_bytes,
                                  const uint8_t *in, uint8_t *out)
 {

@@ -11,8 +11,8 @@
  *   vec_broadcast             16 bytes to every lane
  *   vec_xor, vec_chain(a, b)  chain: last lane of a, then all but the last of b
  *   vec_begin(x, k)           what is done with the first round key before the rounds
- *   vec_enc_round(x, p, k)    a round that ends with adding k; p is the key of the round before. A CPU whose instruction
- *                             begins with adding a key takes p and leaves k to the next round.
+ *   vec_enc_round(x, p, k)    a round that ends with adding k; p is the key of the round before. A CPU whose
+ *                             instruction begins with adding a key takes p and leaves k to the next round.
  *   vec_enc_last(x, p, k), vec_dec_round, vec_dec_last
  *   vec_first_tweaks(t, t0)   the GROUP tweaks from t0 on
  *   vec_next_tweaks(t)        each times x^GROUP_BLOCKS

@@ -57,8 +57,8 @@ bool crypto_block_measure(CryptoFormat format, const OptDict *options, const cha
                           GError **errp);
 
 /* Add or erase key slots of a header that is opened with its key. @options: those of CRYPTO_LUKS_AMEND_OPTS without
- * prefix; taken keys are removed. @force: also what may lose the data. Cut off at any write, the volume still opens by a
- * password that opened it before or by the new one. Errors: texts of the LUKS sheet section 6.
+ * prefix; taken keys are removed. @force: also what may lose the data. Cut off at any write, the volume still opens by
+ * a password that opened it before or by the new one. Errors: texts of the LUKS sheet section 6.
  * Context: as crypto_block_open(); no other call but data I/O on @b meanwhile. */
 bool crypto_block_amend(CryptoBlock *b, OptDict *options, const CryptoIo *io, bool force, GError **errp);
 

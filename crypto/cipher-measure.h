@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From which request size on one row of the cipher table is faster than another, on this machine; for crypto/cipher*.c. */
+/* From which request size on one row of the cipher table is faster than another, on this machine; for
+ * crypto/cipher*.c. */
 #ifndef QBLOCK_CRYPTO_CIPHER_MEASURE_H
 #define QBLOCK_CRYPTO_CIPHER_MEASURE_H
 

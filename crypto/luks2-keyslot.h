@@ -23,7 +23,8 @@ SecBuf *luks2_keyslot_find(const Luks2Meta *m, const Luks2Volume *v, const SecBu
 /* An id that no slot has. False: "Can't add a keyslot - all keyslots are in use". */
 bool luks2_keyslot_free_id(const Luks2Meta *m, unsigned *id, GError **errp);
 
-/* Room for the key material of a @key_bytes volume key: fills key_bytes, area.offset, area.bytes. False: none is left. */
+/* Room for the key material of a @key_bytes volume key: fills key_bytes, area.offset, area.bytes. False: none is
+ * left. */
 bool luks2_keyslot_place(const Luks2Meta *m, const Luks2Header *h, uint32_t key_bytes, Luks2Keyslot *slot,
                          GError **errp);
 

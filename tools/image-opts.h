@@ -57,8 +57,8 @@ bool img_add_object(const char *text);
 /* Argument of a cache option: the cache bits of *@flags are set anew. @what: "cache", "source cache". */
 bool img_parse_cache(const char *what, const char *mode, unsigned *flags);
 
-/* Argument of an aio option: sets one of BLOCK_OPEN_AIO_* in @flags or, for io_uring, none. native stays, whatever comes
- * after it. False after reporting an unknown one. */
+/* Argument of an aio option: sets one of BLOCK_OPEN_AIO_* in @flags or, for io_uring, none. native stays, whatever
+ * comes after it. False after reporting an unknown one. */
 bool img_parse_aio(const char *mode, unsigned *flags);
 
 /* Argument of --output of subcommand @cmd. */

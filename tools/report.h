@@ -34,8 +34,8 @@ int report_unsupported(const char *fmt, ...) G_GNUC_PRINTF(1, 2);
 /* Flush standard output, so that what follows on the other stream comes after it. */
 void report_flush_stdout(void);
 
-/* Flush standard output for good. False, with a message the first time, when any part of it could not be written; a reader
- * that closed its end of a pipe is no failure, as for the tools whose names these are. */
+/* Flush standard output for good. False, with a message the first time, when any part of it could not be written; a
+ * reader that closed its end of a pipe is no failure, as for the tools whose names these are. */
 bool report_finish_stdout(void);
 
 #endif

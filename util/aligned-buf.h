@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Page-aligned I/O buffers, try-allocated, with a bounded cache per thread. From a MiB on they have huge pages of their own
- * where the system has any.
+/* Page-aligned I/O buffers, try-allocated, with a bounded cache per thread. From a MiB on they have huge pages of their
+ * own where the system has any.
  *
  * Sizes may come from an image or a request, so failure is an answer (NULL), never an abort. Up to
- * ALIGNED_BUF_CACHE_BYTES of freed buffers of 4 KiB .. 4 MiB are kept per thread and given out again, so that the data path
- * in steady state asks the system for nothing. A buffer may be freed on another thread than the one that took it.
+ * ALIGNED_BUF_CACHE_BYTES of freed buffers of 4 KiB .. 4 MiB are kept per thread and given out again, so that the data
+ * path in steady state asks the system for nothing. A buffer may be freed on another thread than the one that took it.
  * Buffers are not zeroed. Context: any. */
 #ifndef QBLOCK_UTIL_ALIGNED_BUF_H
 #define QBLOCK_UTIL_ALIGNED_BUF_H

@@ -2,8 +2,8 @@
 /* Coroutine locks that work across event loops: a waiter is woken on its own loop, in FIFO order. Who takes a
  * CoMutex while its first waiter is still being woken goes first, a bounded number of times.
  *
- * All operations that may wait are for coroutines. Locks are embedded and need _init/_destroy. A lock is released by the
- * coroutine that took it (asserted). None may be taken by a worker. */
+ * All operations that may wait are for coroutines. Locks are embedded and need _init/_destroy. A lock is released by
+ * the coroutine that took it (asserted). None may be taken by a worker. */
 #ifndef QBLOCK_UTIL_CO_LOCK_H
 #define QBLOCK_UTIL_CO_LOCK_H
 
@@ -43,8 +43,8 @@ void coroutine_fn co_rwlock_rdlock(CoRwlock *l);
 void coroutine_fn co_rwlock_wrlock(CoRwlock *l);
 void coroutine_fn co_rwlock_unlock(CoRwlock *l);
 
-/* A queue to wait on. co_queue_wait() releases @m (or the plain pthread mutex) atomically with queueing, and has it again
- * when it returns. Wakes are issued with the same mutex held. */
+/* A queue to wait on. co_queue_wait() releases @m (or the plain pthread mutex) atomically with queueing, and has it
+ * again when it returns. Wakes are issued with the same mutex held. */
 typedef struct CoQueue { CoWaitList waiters; } CoQueue;
 
 void co_queue_init(CoQueue *q);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Bounded child coroutines of one parent; the first error wins.
  *
- * The parent starts children on its own loop; co_tasks_start() waits while the bound is reached, co_tasks_wait() waits for
- * all and returns the first error. After an error, children not yet started are skipped. Context: coroutine. */
+ * The parent starts children on its own loop; co_tasks_start() waits while the bound is reached, co_tasks_wait() waits
+ * for all and returns the first error. After an error, children not yet started are skipped. Context: coroutine. */
 #ifndef QBLOCK_UTIL_CO_TASKS_H
 #define QBLOCK_UTIL_CO_TASKS_H
 

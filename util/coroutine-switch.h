@@ -12,7 +12,8 @@ typedef struct SwitchContext {
     void *saved; /* asm: the stack pointer; ucontext: a heap ucontext_t */
 } SwitchContext;
 
-/* Prepare @ctx so that the first switch to it calls @entry(@arg) on the stack [@stack_low, +@bytes). @entry never returns. */
+/* Prepare @ctx so that the first switch to it calls @entry(@arg) on the stack [@stack_low, +@bytes). @entry never
+ * returns. */
 void switch_context_init(SwitchContext *ctx, void *stack_low, size_t bytes, void (*entry)(void *), void *arg);
 
 /* Save the running context in @from (all zero the first time is fine) and go on in @to. */

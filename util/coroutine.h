@@ -2,8 +2,8 @@
 /* Stackful coroutines. A coroutine belongs to the event loop of the thread that made it and runs only there.
  *
  * Stacks are COROUTINE_STACK_BYTES with a guard page below, taken from a bounded per-thread pool. The sanitizers and
- * valgrind are told of every switch. A coroutine that returns from its entry function is recycled at once: nobody holds a
- * pointer to it afterwards. */
+ * valgrind are told of every switch. A coroutine that returns from its entry function is recycled at once: nobody holds
+ * a pointer to it afterwards. */
 #ifndef QBLOCK_UTIL_COROUTINE_H
 #define QBLOCK_UTIL_COROUTINE_H
 
@@ -29,7 +29,8 @@ Coroutine *coroutine_try_new(CoroutineEntry *entry, void *opaque);
  * not queued for wake-up. Context: loop or coroutine (nesting is allowed). */
 void coroutine_enter(Coroutine *co);
 
-/* Suspend the running coroutine until somebody wakes (or enters) it. Wake-ups are never spurious. Context: coroutine. */
+/* Suspend the running coroutine until somebody wakes (or enters) it. Wake-ups are never spurious. Context:
+ * coroutine. */
 void coroutine_fn coroutine_yield(void);
 
 /* Queue @co to go on, on its own loop. Each yield is answered by exactly one wake or enter. May be called before @co

@@ -26,8 +26,8 @@ void error_set(GError **errp, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 /* Set *@errp with an explicit @code. */
 void error_set_code(GError **errp, QbErrorCode code, const char *fmt, ...) G_GNUC_PRINTF(3, 4);
 
-/* Set *@errp to "<message>: <strerror(err)>" (just the reason when the message is empty). @err is a positive errno, which
- * error_errno() gives back; the code is above all of QbErrorCode. */
+/* Set *@errp to "<message>: <strerror(err)>" (just the reason when the message is empty). @err is a positive errno,
+ * which error_errno() gives back; the code is above all of QbErrorCode. */
 void error_set_errno(GError **errp, int err, const char *fmt, ...) G_GNUC_PRINTF(3, 4);
 
 /* The positive errno an error stands for; EINVAL where it does not carry one. */

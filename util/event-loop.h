@@ -16,16 +16,16 @@
 
 typedef enum EventLoopEngine { EVENT_LOOP_AUTO, EVENT_LOOP_IO_URING, EVENT_LOOP_EPOLL } EventLoopEngine;
 
-/* Make a loop and bind it to the calling thread, which must have none. NULL on error, such as a QBLOCK_LOOP that names no
- * engine or one that the kernel refuses. */
+/* Make a loop and bind it to the calling thread, which must have none. NULL on error, such as a QBLOCK_LOOP that names
+ * no engine or one that the kernel refuses. */
 EventLoop *event_loop_new(EventLoopEngine engine, GError **errp);
 /* Unbind and free; every coroutine of the loop must have ended. Context: the loop's thread, outside coroutines. */
 void event_loop_free(EventLoop *loop);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(EventLoop, event_loop_free)
 
 EventLoop *event_loop_current(void); /* this thread's loop or NULL. Context: any */
-unsigned event_loop_ordinal(
-    void); /* a small number of this thread's loop: threads that work beside each other differ. Context: any */
+/* A small number of this thread's loop: threads that work beside each other differ. Context: any. */
+unsigned event_loop_ordinal(void);
 const char *event_loop_engine_name(const EventLoop *loop); /* "io_uring" or "epoll" */
 
 /* Make a coroutine on this thread's loop and run the loop until that coroutine has ended.

@@ -2,8 +2,8 @@
 /* InfoTree: an ordered tree of named values that prints as JSON and as indented text.
  *
  * What info, check, map and measure report is built as one of these; the printers are the only places that know how
- * output looks. A container owns its children; setting a key again replaces its value and keeps its place. Printing recurses
- * as deep as the tree: whoever builds one from foreign data bounds its depth. Not shared between threads. */
+ * output looks. A container owns its children; setting a key again replaces its value and keeps its place. Printing
+ * recurses as deep as the tree: whoever builds one from foreign data bounds its depth. Not shared between threads. */
 #ifndef QBLOCK_UTIL_INFO_TREE_H
 #define QBLOCK_UTIL_INFO_TREE_H
 
@@ -42,11 +42,12 @@ bool info_is_container(const InfoTree *t);
 void info_sort_hash_order(InfoTree *t);
 
 /* Pretty JSON: 4 spaces a level, "key": value, an empty container is "[", newline, indent, "]". With @compact one line
- * with ", " and ": ". Text beyond ASCII is escaped (\u00E9), invalid UTF-8 becomes \uFFFD. No final newline. Caller frees. */
+ * with ", " and ": ". Text beyond ASCII is escaped (\u00E9), invalid UTF-8 becomes \uFFFD. No final newline. Caller
+ * frees. */
 char *info_to_json(const InfoTree *t, bool compact);
 
-/* Human form: "key: value" lines at @indent columns; dashes in keys become spaces; nested containers indent 4 more, list
- * items are "[0]:"; bools are true/false. Appends to @out. */
+/* Human form: "key: value" lines at @indent columns; dashes in keys become spaces; nested containers indent 4 more,
+ * list items are "[0]:"; bools are true/false. Appends to @out. */
 void info_to_human(const InfoTree *t, int indent, GString *out);
 
 #endif

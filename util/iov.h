@@ -45,8 +45,8 @@ void iovec_memset(const IoVec *v, size_t off, int fill, size_t bytes);
 /* True when [@off, @off+@bytes) is all zero bytes. */
 bool iovec_is_zero(const IoVec *v, size_t off, size_t bytes);
 
-/* If [@off, @off+@bytes) is one contiguous piece of memory (elements that follow each other in memory count), its address;
- * else NULL. NULL for an empty range. */
+/* If [@off, @off+@bytes) is one contiguous piece of memory (elements that follow each other in memory count), its
+ * address; else NULL. NULL for an empty range. */
 void *iovec_flat(const IoVec *v, size_t off, size_t bytes);
 
 /* True when every element in the range has address and length multiples of @align. */

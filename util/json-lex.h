@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The lexical front of the JSON reader: checks tokens, bounds size and depth, and spells every scalar as a string with its
- * kind in front.
+/* The lexical front of the JSON reader: checks tokens, bounds size and depth, and spells every scalar as a string with
+ * its kind in front.
  *
- * It is there for what a JSON library does not do: strings in single quotes, numbers that keep their text (2^64-1 fits no
- * double), a depth that is bounded before anything recurses, and error texts that name the offending token. Grammar and
- * tree stay the library's. Context: any; pure. */
+ * It is there for what a JSON library does not do: strings in single quotes, numbers that keep their text (2^64-1 fits
+ * no double), a depth that is bounded before anything recurses, and error texts that name the offending token. Grammar
+ * and tree stay the library's. Context: any; pure. */
 #ifndef QBLOCK_UTIL_JSON_LEX_H
 #define QBLOCK_UTIL_JSON_LEX_H
 

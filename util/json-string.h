@@ -5,8 +5,9 @@
 
 #include <glib.h>
 
-/* Append @text in double quotes, all ASCII: what is beyond it is escaped as UTF-16 (\u00E9, \uD83D\uDE00). Each malformed,
- * overlong or surrogate sequence and each non-character becomes one \uFFFD; the two-byte form of NUL is \u0000. */
+/* Append @text in double quotes, all ASCII: what is beyond it is escaped as UTF-16 (\u00E9, \uD83D\uDE00). Each
+ * malformed, overlong or surrogate sequence and each non-character becomes one \uFFFD; the two-byte form of NUL is
+ * \u0000. */
 void json_string_append(GString *out, const char *text);
 
 #endif

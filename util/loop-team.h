@@ -21,7 +21,8 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC(LoopTeam, loop_team_free)
 
 unsigned loop_team_size(const LoopTeam *team);
 
-/* Run @func(@arg, 0..@workers-1), each in a coroutine of its own, dealt out over the loops; returns when all have ended. */
+/* Run @func(@arg, 0..@workers-1), each in a coroutine of its own, dealt out over the loops; returns when all have
+ * ended. */
 void coroutine_fn loop_team_run(LoopTeam *team, unsigned workers, void (*func)(void *arg, unsigned idx), void *arg);
 
 #endif

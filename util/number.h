@@ -9,10 +9,10 @@
 
 typedef enum NumberResult { NUMBER_OK, NUMBER_INVALID, NUMBER_RANGE } NumberResult;
 
-/* Parse a size: decimal with optional fraction and one suffix b k m g t p e (any case, powers of 1024), or 0x hex without
- * suffix. Leading blanks and one '+' are tolerated; the whole text must match. A plain number is in bytes. A fraction that
- * is not zero needs a suffix above b; the product is rounded to whole bytes. Range 0 .. 2^64-1 (callers limit further).
- * NUMBER_RANGE: a number, but too large or negative; *@out is set on NUMBER_OK only. */
+/* Parse a size: decimal with optional fraction and one suffix b k m g t p e (any case, powers of 1024), or 0x hex
+ * without suffix. Leading blanks and one '+' are tolerated; the whole text must match. A plain number is in bytes. A
+ * fraction that is not zero needs a suffix above b; the product is rounded to whole bytes. Range 0 .. 2^64-1 (callers
+ * limit further). NUMBER_RANGE: a number, but too large or negative; *@out is set on NUMBER_OK only. */
 NumberResult number_parse_size(const char *text, uint64_t *out);
 
 /* Parse a plain number, no suffix: decimal, 0x hex, or octal with a leading 0, as the tools' numeric options take them.

@@ -31,8 +31,8 @@ typedef struct OffloadTune {
     uint64_t last_ns;  /* when the last one was done */
 } OffloadTune;
 
-/* How the next job is to be done: true = handed over. @prior: what the estimates say, used until more is known. Each call is
- * followed by one of offload_tune_done(). */
+/* How the next job is to be done: true = handed over. @prior: what the estimates say, used until more is known. Each
+ * call is followed by one of offload_tune_done(). */
 bool offload_tune_choose(OffloadTune *t, bool prior, uint64_t now_ns);
 
 /* A job of estimated cost @cost_ns was done in the way @pool, from @start_ns to @now_ns. @busy: jobs overlap, so what

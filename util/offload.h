@@ -2,8 +2,9 @@
 /* The one place that decides whether a codec job runs inline, on a worker, or split over several.
  *
  * A job states its cost: units times the measured time per unit of that codec on this machine. Cheap jobs run inline. A
- * dear one may go to the pool: whole, when other work waits on its loop and a worker is free, else shared with idle workers
- * in parts. Whether that is done is learned from such jobs (util/offload-tune). Each decision is the trace event "offload".
+ * dear one may go to the pool: whole, when other work waits on its loop and a worker is free, else shared with idle
+ * workers in parts. Whether that is done is learned from such jobs (util/offload-tune). Each decision is the trace
+ * event "offload".
  */
 #ifndef QBLOCK_UTIL_OFFLOAD_H
 #define QBLOCK_UTIL_OFFLOAD_H

@@ -10,8 +10,8 @@
 /* on, yes, true, y or off, no, false, n. Error: "Parameter '<key>' expects 'on' or 'off'". */
 bool optvalue_parse_bool(const char *key, const char *value, bool *out, GError **errp);
 
-/* A size as number_parse_size() has it. Errors: "Parameter '<key>' expects a non-negative number below 2^64" with two lines
- * about suffixes, "Value '<value>' is out of range for parameter '<key>'". */
+/* A size as number_parse_size() has it. Errors: "Parameter '<key>' expects a non-negative number below 2^64" with two
+ * lines about suffixes, "Value '<value>' is out of range for parameter '<key>'". */
 bool optvalue_parse_size(const char *key, const char *value, uint64_t *out, GError **errp);
 
 /* A plain number up to @max. Errors: "Parameter '<key>' expects a number",

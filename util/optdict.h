@@ -36,9 +36,9 @@ const char *optdict_value_at(const OptDict *d, size_t i);
 bool optdict_remove(OptDict *d, const char *key);
 
 /* Take: remove and return. NULL / unchanged *out and true when absent; false with errp on a malformed value:
- * "Parameter 'k' expects 'on' or 'off'" (on/yes/true/y, off/no/false/n are taken), "Parameter 'k' expects a non-negative
- * number below 2^64" + two suffix lines, "Parameter 'k' expects a number", "Value 'v' is out of range for parameter 'k'",
- * "Value 'v' is too large for parameter 'k'". */
+ * "Parameter 'k' expects 'on' or 'off'" (on/yes/true/y, off/no/false/n are taken), "Parameter 'k' expects a
+ * non-negative number below 2^64" + two suffix lines, "Parameter 'k' expects a number", "Value 'v' is out of range for
+ * parameter 'k'", "Value 'v' is too large for parameter 'k'". */
 char *optdict_take(OptDict *d, const char *key); /* caller frees */
 bool optdict_take_bool(OptDict *d, const char *key, bool *out, GError **errp);
 bool optdict_take_size(OptDict *d, const char *key, uint64_t *out, GError **errp);
@@ -50,20 +50,20 @@ OptDict *optdict_take_prefix(OptDict *d, const char *prefix);
 void optdict_merge(OptDict *d, const char *prefix, const OptDict *src, bool keep);
 
 /* key=value,key=value; ",," is a comma in a value. A first element without '=' becomes @implied_key's value when given.
- * A later element "key" alone means key=on, "nokey" is no special case. "key=" is an empty string, "=v" has the empty key,
- * a trailing comma adds nothing (tools refuse it for -o). The last of equal keys wins. Every text is valid, so the result is
- * never NULL. */
+ * A later element "key" alone means key=on, "nokey" is no special case. "key=" is an empty string, "=v" has the empty
+ * key, a trailing comma adds nothing (tools refuse it for -o). The last of equal keys wins. Every text is valid, so the
+ * result is never NULL. */
 OptDict *optdict_parse_keyval(const char *text, const char *implied_key, GError **errp);
 
 /* The same in the stricter grammar of --object: keys are dotted words, each element but an implied one has its '='.
  * NULL: "Invalid parameter 'k'", "Expected '=' after parameter 'k'", "Parameters 'k.*' used inconsistently". */
 OptDict *optdict_parse_keyval_strict(const char *text, const char *implied_key, GError **errp);
 
-/* One JSON object, nested or dotted keys, arrays become "key.0", "key.1"; an empty container is an empty string. Accepts
- * strings in single quotes, as scripts write them in json: names. Whole numbers keep their text, null is an empty OPT_NULL,
- * booleans are "on" and "off". Depth <= 64, text <= 1 MiB, 4096 values, keys <= 512 bytes. NULL: "JSON parse error, <what>",
- * "Expecting a JSON value", "Expecting at most one JSON value", "Invalid JSON object given" (not an object),
- * "JSON nesting depth limit exceeded". */
+/* One JSON object, nested or dotted keys, arrays become "key.0", "key.1"; an empty container is an empty string.
+ * Accepts strings in single quotes, as scripts write them in json: names. Whole numbers keep their text, null is an
+ * empty OPT_NULL, booleans are "on" and "off". Depth <= 64, text <= 1 MiB, 4096 values, keys <= 512 bytes. NULL: "JSON
+ * parse error, <what>", "Expecting a JSON value", "Expecting at most one JSON value", "Invalid JSON object given" (not
+ * an object), "JSON nesting depth limit exceeded". */
 OptDict *optdict_parse_json(const char *text, GError **errp);
 
 /* Back to one JSON object text, nested, in the key order of info_sort_hash_order(); "k.0", "k.1" become a list:

@@ -18,8 +18,8 @@ typedef struct OptDesc {
     bool amendable;    /* also valid for amend */
 } OptDesc;
 
-/* True when every key of @d is in the table (or the table has an entry "name." that is a prefix of it) and has a value of
- * its type. Errors: "Invalid parameter 'foo'", and those of optdict_take_*(). */
+/* True when every key of @d is in the table (or the table has an entry "name." that is a prefix of it) and has a value
+ * of its type. Errors: "Invalid parameter 'foo'", and those of optdict_take_*(). */
 bool options_check(const OptDict *d, const OptDesc *table, GError **errp);
 
 /* Set the defaults of @table that @d lacks. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The progress line of long jobs, and the SIGUSR1 report.
  *
- * With @enabled: "    (%3.2f/100%%)\r" on stdout at 0, at each further 1 % and at 100 %, then a newline at the end. On a
- * terminal rate and time left follow. Without @enabled, each SIGUSR1 puts the same text as one line on stderr, at once,
- * even while the job waits for slow storage. From the first progress_new() on, SIGUSR1 no longer ends the process.
- * One job at a time reports; a newer one takes the signal over. */
+ * With @enabled: "    (%3.2f/100%%)\r" on stdout at 0, at each further 1 % and at 100 %, then a newline at the end. On
+ * a terminal rate and time left follow. Without @enabled, each SIGUSR1 puts the same text as one line on stderr, at
+ * once, even while the job waits for slow storage. From the first progress_new() on, SIGUSR1 no longer ends the
+ * process. One job at a time reports; a newer one takes the signal over. */
 #ifndef QBLOCK_UTIL_PROGRESS_H
 #define QBLOCK_UTIL_PROGRESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* SecBuf: memory for keys and passphrases. Locked against swap where the limit allows, kept out of core dumps, wiped when
- * freed, never traced or printed. Context: any (one owner at a time). */
+/* SecBuf: memory for keys and passphrases. Locked against swap where the limit allows, kept out of core dumps, wiped
+ * when freed, never traced or printed. Context: any (one owner at a time). */
 #ifndef QBLOCK_UTIL_SECBUF_H
 #define QBLOCK_UTIL_SECBUF_H
 
@@ -13,7 +13,8 @@ typedef struct SecBuf SecBuf;
 
 #define SECBUF_ALIGN 64 /* where its data begins, at least */
 
-/* A zeroed buffer of @bytes (0 allowed). Aborts only when the system has no memory for @bytes <= 1 MiB; NULL above that. */
+/* A zeroed buffer of @bytes (0 allowed). Aborts only when the system has no memory for @bytes <= 1 MiB; NULL above
+ * that. */
 SecBuf *secbuf_new(size_t bytes);
 SecBuf *secbuf_new_copy(const void *data, size_t bytes);
 void secbuf_free(SecBuf *b); /* wipes; NULL allowed */
@@ -31,7 +32,8 @@ void mem_wipe(void *p, size_t bytes);
 void mem_wipe_stack(void);
 /* The registers alone: what ends a run of a cipher whose scope is too small for the rest. Nanoseconds. Context: any. */
 void mem_wipe_registers(void);
-/* The same as mem_wipe_stack() when the scope ends; the first declaration of a scope that handles keys, so that it is done last. */
+/* The same as mem_wipe_stack() when the scope ends; the first declaration of a scope that handles keys, so that it is
+ * done last. */
 #define MEM_WIPE_STACK_GUARD() \
     char wipe_stack_ __attribute__((cleanup(mem_wipe_stack_cleanup))) G_GNUC_UNUSED = 0
 void mem_wipe_stack_cleanup(char *unused);

@@ -12,7 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum TraceGroup { TRACE_UTIL, TRACE_CRYPTO, TRACE_BLOCK, TRACE_FILE, TRACE_QCOW2, TRACE_TOOL, TRACE_NBD, TRACE_GROUPS } TraceGroup;
+typedef enum TraceGroup {
+    TRACE_UTIL,
+    TRACE_CRYPTO,
+    TRACE_BLOCK,
+    TRACE_FILE,
+    TRACE_QCOW2,
+    TRACE_TOOL,
+    TRACE_NBD,
+    TRACE_GROUPS
+} TraceGroup;
 
 extern uint32_t trace_mask; /* bit per group; read only outside trace.c */
 

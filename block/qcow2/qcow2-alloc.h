@@ -15,8 +15,9 @@ typedef struct Qcow2WriteRun {
     uint64_t head_bytes, tail_bytes; /* copy-on-write before and after, inside the link's clusters */
 } Qcow2WriteRun;
 
-/* Prepare the next run of the write @rw, from @done bytes on: in place, newly allocated with a pending link, or joined to a
- * link and done with it. Waits for pending links that touch the same clusters. The run is cut to one host-contiguous piece.
+/* Prepare the next run of the write @rw, from @done bytes on: in place, newly allocated with a pending link, or joined
+ * to a link and done with it. Waits for pending links that touch the same clusters. The run is cut to one
+ * host-contiguous piece.
  * @rw->place: its turn is awaited before anything is allocated; NULL = order does not matter.
  * Returns 0 or -errno (-ENOSPC, -EIO, ...). Context: coroutine, no lock held. */
 int coroutine_fn qcow2_write_run_begin(Qcow2State *s, const BlockRw *rw, uint64_t done, Qcow2WriteRun *run);
@@ -31,8 +32,8 @@ void coroutine_fn qcow2_write_run_abort(Qcow2State *s, Qcow2WriteRun *run);
 void coroutine_fn qcow2_meta_lock(Qcow2State *s, const char *why);
 void coroutine_fn qcow2_meta_unlock(Qcow2State *s, const char *why);
 
-/* Before anything is allocated or unmapped: flush when dirty tables or pending frees fill their limits, set the dirty bit of
- * lazy refcounts. 0 or -errno. Context: coroutine, meta_lock held. */
+/* Before anything is allocated or unmapped: flush when dirty tables or pending frees fill their limits, set the dirty
+ * bit of lazy refcounts. 0 or -errno. Context: coroutine, meta_lock held. */
 int coroutine_fn qcow2_prepare_change_locked(Qcow2State *s);
 
 /* Put a link in flight, end it (wakes who waits for it). Context: meta_lock held. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* A cache of whole metadata tables (L2 tables or refcount blocks), one cluster each, as on disk (big-endian).
  *
- * Reading a table has a state and a wait queue of its own, so nobody else waits for it. The cache never writes by itself:
- * dirty tables stay until qcow2_cache_write_dirty(), which only the ordered flush calls; when dirty tables fill
- * the soft limit qcow2_cache_pressure() says so, and the next allocating request flushes first. Clean unpinned tables are
- * dropped least recently used first. */
+ * Reading a table has a state and a wait queue of its own, so nobody else waits for it. The cache never writes by
+ * itself: dirty tables stay until qcow2_cache_write_dirty(), which only the ordered flush calls; when dirty tables fill
+ * the soft limit qcow2_cache_pressure() says so, and the next allocating request flushes first. Clean unpinned tables
+ * are dropped least recently used first. */
 #ifndef QBLOCK_BLOCK_QCOW2_CACHE_H
 #define QBLOCK_BLOCK_QCOW2_CACHE_H
 
@@ -21,8 +21,8 @@ typedef struct Qcow2Cache Qcow2Cache;
 Qcow2Cache *qcow2_cache_new(BlockNode *file, uint64_t table_bytes, uint64_t soft_limit_bytes);
 void qcow2_cache_free(Qcow2Cache *c); /* NULL allowed; dirty tables are dropped: flush before */
 
-/* The guard of table contents. No yield while held, but for _wait_locked, which drops it and takes it again: who wakes the
- * queue holds it. */
+/* The guard of table contents. No yield while held, but for _wait_locked, which drops it and takes it again: who wakes
+ * the queue holds it. */
 void qcow2_cache_lock(Qcow2Cache *c);
 void qcow2_cache_unlock(Qcow2Cache *c);
 void coroutine_fn qcow2_cache_wait_locked(Qcow2Cache *c, CoQueue *q);
@@ -49,8 +49,8 @@ bool qcow2_cache_pressure(Qcow2Cache *c);
 /* Write every dirty table, neighbours in one I/O; no sync. On error the tables not written stay dirty.
  * Context: coroutine, guard not held; the caller's meta_lock keeps the contents still, so nothing is copied. */
 int coroutine_fn qcow2_cache_write_dirty(Qcow2Cache *c);
-/* Forget the table at @host_off (its cluster was freed), dirty or not. Who still pins it keeps a stale copy, which is freed
- * at the last unpin. */
+/* Forget the table at @host_off (its cluster was freed), dirty or not. Who still pins it keeps a stale copy, which is
+ * freed at the last unpin. */
 void qcow2_cache_drop(Qcow2Cache *c, uint64_t host_off);
 
 #endif

@@ -56,8 +56,8 @@ uint32_t qcow2_counts_get(const Qcow2Counts *k, uint64_t cluster);
 int qcow2_counts_set(Qcow2Counts *k, uint64_t cluster, uint32_t value);
 /* No references in [@first, @first + @n)? */
 bool qcow2_counts_none(const Qcow2Counts *k, uint64_t first, uint64_t n);
-/* Count one reference to each cluster that the range touches; a range that leaves the file is a corruption, and noted in
- * lost_from and lost_end. */
+/* Count one reference to each cluster that the range touches; a range that leaves the file is a corruption, and noted
+ * in lost_from and lost_end. */
 int qcow2_count_range(Qcow2Check *c, uint64_t host_off, uint64_t bytes);
 
 /* --- qcow2-check-refs: refcounts on disk --- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Index arithmetic of one image: pure, fixed after open, readable from any thread. Source: qcow2 sheet sections 1, 5-7. */
+/* Index arithmetic of one image: pure, fixed after open, readable from any thread. Source: qcow2 sheet sections 1,
+ * 5-7. */
 #ifndef QBLOCK_BLOCK_QCOW2_GEOMETRY_H
 #define QBLOCK_BLOCK_QCOW2_GEOMETRY_H
 
@@ -19,20 +20,47 @@ typedef struct Qcow2Geometry {
     uint64_t refcount_max;
 } Qcow2Geometry;
 
-void qcow2_geometry_init(Qcow2Geometry *g, unsigned version, unsigned cluster_bits, unsigned refcount_order, bool extended_l2);
+void qcow2_geometry_init(Qcow2Geometry *g, unsigned version, unsigned cluster_bits, unsigned refcount_order,
+                         bool extended_l2);
 
-static inline uint64_t qcow2_in_cluster(const Qcow2Geometry *g, uint64_t off) { return off & (g->cluster_bytes - 1); }
-static inline uint64_t qcow2_cluster_start(const Qcow2Geometry *g, uint64_t off) { return off & ~(g->cluster_bytes - 1); }
-static inline uint64_t qcow2_cluster_end(const Qcow2Geometry *g, uint64_t off) { return (off + g->cluster_bytes - 1) & ~(g->cluster_bytes - 1); }
-static inline uint64_t qcow2_clusters(const Qcow2Geometry *g, uint64_t bytes) { return (bytes >> g->cluster_bits) + ((bytes & (g->cluster_bytes - 1)) != 0); }
-static inline uint64_t qcow2_l1_idx(const Qcow2Geometry *g, uint64_t guest_off) { return guest_off >> (g->cluster_bits + g->l2_bits); }
-static inline unsigned qcow2_l2_idx(const Qcow2Geometry *g, uint64_t guest_off) { return (guest_off >> g->cluster_bits) & ((1u << g->l2_bits) - 1); }
+static inline uint64_t qcow2_in_cluster(const Qcow2Geometry *g, uint64_t off)
+{
+    return off & (g->cluster_bytes - 1);
+}
+
+static inline uint64_t qcow2_cluster_start(const Qcow2Geometry *g, uint64_t off)
+{
+    return off & ~(g->cluster_bytes - 1);
+}
+
+static inline uint64_t qcow2_cluster_end(const Qcow2Geometry *g, uint64_t off)
+{
+    return (off + g->cluster_bytes - 1) & ~(g->cluster_bytes - 1);
+}
+
+static inline uint64_t qcow2_clusters(const Qcow2Geometry *g, uint64_t bytes)
+{
+    return (bytes >> g->cluster_bits) + ((bytes & (g->cluster_bytes - 1)) != 0);
+}
+
+static inline uint64_t qcow2_l1_idx(const Qcow2Geometry *g, uint64_t guest_off)
+{
+    return guest_off >> (g->cluster_bits + g->l2_bits);
+}
+
+static inline unsigned qcow2_l2_idx(const Qcow2Geometry *g, uint64_t guest_off)
+{
+    return (guest_off >> g->cluster_bits) & ((1u << g->l2_bits) - 1);
+}
 
 /* L1 entries needed for @bytes of guest disk; UINT64_MAX never (callers bound it). */
 uint64_t qcow2_l1_entries_for(const Qcow2Geometry *g, uint64_t bytes);
 
 /* Compressed descriptors (section 7). */
-typedef struct Qcow2CompressedExtent { uint64_t host_off; uint64_t bytes; /* span handed to the decompressor */ } Qcow2CompressedExtent;
+typedef struct Qcow2CompressedExtent {
+    uint64_t host_off;
+    uint64_t bytes; /* span handed to the decompressor */
+} Qcow2CompressedExtent;
 Qcow2CompressedExtent qcow2_compressed_decode(const Qcow2Geometry *g, uint64_t l2_entry);
 uint64_t qcow2_compressed_encode(const Qcow2Geometry *g, uint64_t host_off, uint64_t bytes);
 uint64_t qcow2_compressed_max_off(const Qcow2Geometry *g); /* host offsets must be below */

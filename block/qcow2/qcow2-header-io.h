@@ -10,8 +10,8 @@
  * qcow2_header_clear(); on failure nothing is left to release. Context: coroutine. */
 bool coroutine_fn qcow2_header_read(BlockNode *file, Qcow2Header *h, bool check, GError **errp);
 
-/* Write @h to cluster 0 of @file as one write, without a sync. 0; -ENOSPC: extensions or backing name do not fit; -ENOMEM;
- * errno of the write. Context: coroutine. */
+/* Write @h to cluster 0 of @file as one write, without a sync. 0; -ENOSPC: extensions or backing name do not fit;
+ * -ENOMEM; errno of the write. Context: coroutine. */
 int coroutine_fn qcow2_header_store(BlockNode *file, const Qcow2Header *h);
 
 #endif

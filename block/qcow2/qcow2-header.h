@@ -12,7 +12,8 @@
 typedef struct Qcow2UnknownExt { uint32_t type; GBytes *data; } Qcow2UnknownExt;
 
 typedef struct Qcow2Header {
-    uint32_t version, cluster_bits, crypt_method, l1_size, reftable_clusters, nb_snapshots, refcount_order, header_length;
+    uint32_t version, cluster_bits, crypt_method, l1_size, reftable_clusters, nb_snapshots, refcount_order;
+    uint32_t header_length;
     uint64_t size; /* bytes, rounded down to 512 */
     uint64_t l1_off, reftable_off, snapshots_off;
     uint64_t incompatible, compatible, autoclear;

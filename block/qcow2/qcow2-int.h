@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* State of an open qcow2 image, grouped by guard. For block/qcow2/ only.
  *
- * Two locks, in this order: meta_lock, then the l2 cache's guard. (The refblock cache has a guard of its own, taken last.)
- *  - meta_lock (CoMutex): allocation, refcounts, linking, metadata write-out. Never held across guest data I/O, a cipher or
- *    a compressor. May be held across metadata I/O.
+ * Two locks, in this order: meta_lock, then the l2 cache's guard. (The refblock cache has a guard of its own, taken
+ * last.)
+ *  - meta_lock (CoMutex): allocation, refcounts, linking, metadata write-out. Never held across guest data I/O, a
+ *    cipher or a compressor. May be held across metadata I/O.
  *  - l2 guard (plain mutex in the l2 cache, qcow2_cache_lock()): contents of cached L2 tables and of the L1 array, and
- *    the list of readers. Held for microseconds, never across a yield. Lookups of cached tables take only this one, so they
- *    wait for no other request's I/O. L1/L2 contents and the refcount table change only with both held.
+ *    the list of readers. Held for microseconds, never across a yield. Lookups of cached tables take only this one, so
+ *    they wait for no other request's I/O. L1/L2 contents and the refcount table change only with both held.
  *
  * Write-order invariants, kept by qcow2-flush.c and named in tests:
  *  I1 a refcount is on disk (stable) before any L2, L1 or table entry that relies on it;
@@ -117,8 +118,8 @@ static inline Qcow2State *qcow2_state(BlockNode *node) { return node->state; }
 /* A number for the trace lines of a request; nobody counts while nobody looks, as loops would share the count. */
 static inline unsigned qcow2_trace_req(Qcow2State *s) { return trace_mask & (1u << TRACE_QCOW2) ? s->next_req++ : 0; }
 
-/* Mark the image corrupt (header write when read-write and @fatal) and print the reason once (section 17). Returns -EIO.
- * Context: coroutine, l2 guard not held; meta_lock held or not (takes it for the header write when it is not). */
+/* Mark the image corrupt (header write when read-write and @fatal) and print the reason once (section 17). Returns
+ * -EIO. Context: coroutine, l2 guard not held; meta_lock held or not (takes it for the header write when it is not). */
 int coroutine_fn qcow2_mark_corrupt(Qcow2State *s, bool fatal, const char *fmt, ...) G_GNUC_PRINTF(3, 4);
 
 /* Write cluster 0 from s->header as one write (no sync). Context: coroutine, meta_lock held. */

@@ -19,8 +19,8 @@ int coroutine_fn qcow2_flush_metadata_locked(Qcow2State *s, bool again);
 /* Drop every mapping of the whole clusters in the range (falls through to backing); for shrink. meta_lock held. */
 int coroutine_fn qcow2_drop_range_locked(Qcow2State *s, uint64_t guest_off, uint64_t bytes);
 
-/* Would a write of the range hit metadata other than @ignore (QCOW2_OL_*)? Returns 0, or -EIO with the image marked corrupt
- * "Preventing invalid write on metadata (overlaps with %s)". Context: coroutine, neither guard held. */
+/* Would a write of the range hit metadata other than @ignore (QCOW2_OL_*)? Returns 0, or -EIO with the image marked
+ * corrupt "Preventing invalid write on metadata (overlaps with %s)". Context: coroutine, neither guard held. */
 enum {
     QCOW2_OL_HEADER = 1, QCOW2_OL_ACTIVE_L1 = 2, QCOW2_OL_ACTIVE_L2 = 4, QCOW2_OL_REFTABLE = 8, QCOW2_OL_REFBLOCK = 16,
     QCOW2_OL_SNAPSHOT_TABLE = 32, QCOW2_OL_INACTIVE_L1 = 64, QCOW2_OL_INACTIVE_L2 = 128, QCOW2_OL_BITMAP_DIR = 256,

@@ -22,9 +22,10 @@ typedef struct Qcow2Map {
 
 /* Find where a guest range lives.
  * @guest_off, @bytes: guest bytes, any alignment; *@bytes is cut to the run found (same kind, contiguous, same copied).
- * @reader: when not NULL and the run is compressed or not copied, registered atomically with the lookup (else its bytes are
- *          0); the caller ends it by qcow2_reader_end(), which is a no-op for bytes 0.
- * Returns:  0; -EIO if a table is corrupt (the image is marked so); -ENOMEDIUM on a corrupt image; errno of a table read.
+ * @reader: when not NULL and the run is compressed or not copied, registered atomically with the lookup (else its bytes
+ *          are 0); the caller ends it by qcow2_reader_end(), which is a no-op for bytes 0.
+ * Returns:  0; -EIO if a table is corrupt (the image is marked so); -ENOMEDIUM on a corrupt image; errno of a table
+ *           read.
  * Context:  coroutine, no lock held (meta_lock may be held when @reader is NULL); yields on a cache miss. */
 int coroutine_fn qcow2_lookup(Qcow2State *s, uint64_t guest_off, uint64_t *bytes, Qcow2Map *map, Qcow2Reader *reader);
 void qcow2_reader_end(Qcow2State *s, Qcow2Reader *reader);

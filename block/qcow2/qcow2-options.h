@@ -7,8 +7,8 @@
 
 extern const OptDesc qcow2_open_opts[];
 
-/* Take the options of the driver (all but "encrypt.*") out of @options into @s: cache limits, discard rules, overlap checks,
- * lazy refcounts, cipher offload. s->header and s->geo are set. @flags: BLOCK_OPEN_*. Context: any. */
+/* Take the options of the driver (all but "encrypt.*") out of @options into @s: cache limits, discard rules, overlap
+ * checks, lazy refcounts, cipher offload. s->header and s->geo are set. @flags: BLOCK_OPEN_*. Context: any. */
 bool qcow2_options_take(Qcow2State *s, OptDict *options, unsigned flags, GError **errp);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "block/qcow2/qcow2-int.h"
 
-/* True when the file stores clearly less than the clusters in use take: by two clusters and by a tenth of them. Then the
- * image was preallocated, and the holes of its file tell where zeros are. Looked up once per open: it may read all
+/* True when the file stores clearly less than the clusters in use take: by two clusters and by a tenth of them. Then
+ * the image was preallocated, and the holes of its file tell where zeros are. Looked up once per open: it may read all
  * refcount blocks. False when in doubt. Context: coroutine, meta_lock not held. */
 bool coroutine_fn qcow2_file_is_sparse(Qcow2State *s);
 

@@ -20,8 +20,8 @@ typedef struct Qcow2Spec {
     uint64_t crypto_bytes;    /* of the LUKS header area; 0 if none */
 } Qcow2Spec;
 
-/* Check @options (of qcow2_create_opts, defaults not needed). On success release with _clear; on failure nothing is left.
- * What this build cannot make is refused by name. Context: any. */
+/* Check @options (of qcow2_create_opts, defaults not needed). On success release with _clear; on failure nothing is
+ * left. What this build cannot make is refused by name. Context: any. */
 bool qcow2_spec_parse(Qcow2Spec *spec, const OptDict *options, GError **errp);
 void qcow2_spec_clear(Qcow2Spec *spec);
 

@@ -13,8 +13,8 @@ ssize_t coroutine_fn qcow2_co_compress(Qcow2State *s, const void *in, size_t byt
 /* Fill exactly @out_bytes from the stream in @in. 0; -EIO on a bad stream. */
 int coroutine_fn qcow2_co_decompress(Qcow2State *s, const void *in, size_t bytes, void *out, size_t out_bytes);
 
-/* Read or write guest data of an encrypted image: rw->bytes at @host_off of the data file, which hold the guest bytes at
- * @guest_off; the IV follows from one or the other, as the image's method has it. rw->offset is not used.
+/* Read or write guest data of an encrypted image: rw->bytes at @host_off of the data file, which hold the guest bytes
+ * at @guest_off; the IV follows from one or the other, as the image's method has it. rw->offset is not used.
  * 0 or -errno. */
 int coroutine_fn qcow2_co_read_encrypted(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const BlockRw *rw);
 int coroutine_fn qcow2_co_write_encrypted(Qcow2State *s, uint64_t host_off, uint64_t guest_off, const BlockRw *rw);

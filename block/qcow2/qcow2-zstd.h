@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Compress @bytes at @in into @out as one frame. Length of the frame; -ENOMEM when it does not fit into @out_bytes; -EIO.
- * Context: any thread; does not yield. */
+/* Compress @bytes at @in into @out as one frame. Length of the frame; -ENOMEM when it does not fit into @out_bytes;
+ * -EIO. Context: any thread; does not yield. */
 ssize_t qcow2_zstd_compress(const void *in, size_t bytes, void *out, size_t out_bytes);
 
 /* Fill exactly @out_bytes from the frames at @in; what follows is ignored. 0; -EIO on bad or short input; -ENOMEM.

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* libqblock: read and write disk images - raw, qcow2, LUKS, and LUKS inside qcow2 - from any thread.
  *
- * All calls block, and may be made from several threads at once, on one image too; requests then run in parallel. Offsets
- * and lengths are bytes, of any alignment. Calls that can fail for a reason worth reading take @error: on failure
- * it is set to one line the caller frees with free(); it may be NULL.
+ * All calls block, and may be made from several threads at once, on one image too; requests then run in parallel.
+ * Offsets and lengths are bytes, of any alignment. Calls that can fail for a reason worth reading take @error: on
+ * failure it is set to one line the caller frees with free(); it may be NULL.
  *
  *     qb_secret_add("secret,id=key,file=/run/keys/vm1", NULL);
- *     QbImage *img = qb_image_open("driver=qcow2,file.filename=vm1.qcow2,encrypt.key-secret=key", QB_OPEN_OPTIONS, &error);
+ *     QbImage *img = qb_image_open("driver=qcow2,file.filename=vm1.qcow2,encrypt.key-secret=key", QB_OPEN_OPTIONS,
+ *                                  &error);
  *     qb_image_pread(img, 0, buf, sizeof(buf));
  *     qb_image_close(img); */
 #ifndef QBLOCK_H

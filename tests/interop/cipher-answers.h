@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs of sectors with their answers, as they go from a program of this machine to one of another: cipher-answers.c writes
- * them, arm64-cipher.c asks for the same. Both machines are little-endian with the same layout of structs. */
+/* Runs of sectors with their answers, as they go from a program of this machine to one of another: cipher-answers.c
+ * writes them, arm64-cipher.c asks for the same. Both machines are little-endian with the same layout of structs. */
 #ifndef QBLOCK_TESTS_CIPHER_ANSWERS_H
 #define QBLOCK_TESTS_CIPHER_ANSWERS_H
 

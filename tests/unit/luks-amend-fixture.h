@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One LUKS volume in memory whose key slots a test changes: the volume, its secrets, a change done and a change refused. */
+/* One LUKS volume in memory whose key slots a test changes: the volume, its secrets, a change done and a change
+ * refused. */
 #ifndef QBLOCK_TESTS_LUKS_AMEND_FIXTURE_H
 #define QBLOCK_TESTS_LUKS_AMEND_FIXTURE_H
 
