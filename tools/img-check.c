@@ -39,7 +39,7 @@ typedef struct CheckArgs {
     ImgOpenArgs open;
     bool quiet, json;
     unsigned fix;
-    const char *filename;
+    const char *filename, *cache; /* cache: the mode as given */
 } CheckArgs;
 
 static void set_if_any(InfoTree *tree, const char *key, int64_t count)
@@ -198,7 +198,8 @@ static bool take_option(void *opaque, int opt, const char *arg)
         a->quiet = true;
         return true;
     case 'T':
-        return img_parse_cache("source cache", arg, &a->open.cache_flags);
+        a->cache = arg;
+        return true;
     case OPT_OUTPUT:
         return img_parse_output("check", arg, &a->json);
     case 'r':
@@ -211,7 +212,7 @@ static bool take_option(void *opaque, int opt, const char *arg)
 int coroutine_fn img_check(int argc, char **argv)
 {
     g_auto(CmdLine) cl = {0};
-    CheckArgs args = {0};
+    CheckArgs args = {.cache = "writeback"};
 
     cmdline_init(&cl, &check_help, argc, argv);
     if (!cmdline_take_all(&cl, take_option, &args)) {
@@ -221,7 +222,8 @@ int coroutine_fn img_check(int argc, char **argv)
         return report_usage("check", "Expecting one image file name");
     }
     args.filename = cmdline_operand(&cl, 0);
-    if (!img_open_args_check(&args.open, "--format")) {
+    if (!img_parse_cache("source cache", args.cache, &args.open.cache_flags) ||
+        !img_open_args_check(&args.open, "--format")) {
         return EXIT_FAILED;
     }
     return check_image(&args);

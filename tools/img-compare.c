@@ -39,6 +39,7 @@ static const CmdHelp compare_help = {
 
 typedef struct CompareArgs {
     ImgOpenArgs open[2];
+    const char *cache; /* the mode as given */
     bool quiet, progress, strict;
 } CompareArgs;
 
@@ -70,10 +71,7 @@ static bool take_option(CompareArgs *a, int key, const char *arg)
     case IMG_OPT_OBJECT:
         return img_add_object(arg);
     default: /* 'T' */
-        if (!img_parse_cache("source cache", arg, &a->open[0].cache_flags)) {
-            return false;
-        }
-        a->open[1].cache_flags = a->open[0].cache_flags;
+        a->cache = arg;
         return true;
     }
 }
@@ -130,7 +128,7 @@ static int coroutine_fn compare_nodes(const CompareArgs *a, BlockNode *const nod
 int coroutine_fn img_compare(int argc, char **argv)
 {
     g_auto(CmdLine) cmd;
-    CompareArgs args = {0};
+    CompareArgs args = {.cache = "writeback"};
     int key;
 
     cmdline_init(&cmd, &compare_help, argc, argv);
@@ -145,6 +143,10 @@ int coroutine_fn img_compare(int argc, char **argv)
     if (cmdline_operands(&cmd) != 2) {
         return report_usage("compare", "Expecting two image file names");
     }
+    if (!img_parse_cache("source cache", args.cache, &args.open[0].cache_flags)) {
+        return COMPARE_OPEN_FAILED;
+    }
+    args.open[1].cache_flags = args.open[0].cache_flags;
     if (!img_open_args_check(&args.open[0], "--format") || !img_open_args_check(&args.open[1], "--format")) {
         return COMPARE_OPEN_FAILED;
     }
