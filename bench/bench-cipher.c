@@ -365,5 +365,5 @@ int main(int argc, char **argv)
         puts(text);
         info_free(list);
     }
-    return 0;
+    return fflush(stdout) != 0 || ferror(stdout);
 }

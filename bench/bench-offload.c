@@ -237,6 +237,16 @@ static int run_apart(Bench *b, size_t setup)
     return pid < 0 || waitpid(pid, &status, 0) < 0 || status != 0;
 }
 
+static bool any_setup_has(const char *text)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(setups); i++) {
+        if (strstr(setups[i].name, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     g_autofree char *only = NULL;
@@ -267,6 +277,14 @@ int main(int argc, char **argv)
     }
     b.rounds = rounds;
     b.run_ns = ms * INT64_C(1000000);
+    if (only && !any_setup_has(only)) {
+        fprintf(stderr, "bench-offload: --only=%s: no setup has this in its name:", only);
+        for (size_t i = 0; i < G_N_ELEMENTS(setups); i++) {
+            fprintf(stderr, " %s", setups[i].name);
+        }
+        fputc('\n', stderr);
+        return 1;
+    }
     printf("%-15s %8s %5s %9s %9s %9s  %5s  middle half\n", "cipher", "bytes", "depth", mode_names[0], mode_names[1],
            mode_names[2], "ratio");
     for (size_t i = 0; i < G_N_ELEMENTS(setups); i++) {
@@ -278,5 +296,5 @@ int main(int argc, char **argv)
         printf("%u of %u cells within 5 %%, %u more not clear; worst: %.2f (%s)\n", b.sum->good, b.sum->cells,
                b.sum->unclear, b.sum->worst, b.sum->worst_name);
     }
-    return ret;
+    return ret || fflush(stdout) != 0 || ferror(stdout);
 }

@@ -28,14 +28,15 @@ static char *host_path(const char *filename, GError **errp)
     return optdict_take(options, "filename");
 }
 
-/* Empty an existing file only once its users have been asked: the locks come before the truncation. */
+/* Empty an existing file only once its users have been asked: the locks come before the truncation. Who writes it is
+ * not to lose it, though a luks image, raw below its header, is shared with other writers. */
 static bool empty_file(int fd, const char *path, GError **errp)
 {
     FileLocks held = {0};
     struct stat st;
 
-    if (!file_lock_set(fd, FILE_LOCK_AUTO, &held, BLOCK_PERM_WRITE | BLOCK_PERM_RESIZE, BLOCK_PERM_RESIZE, path,
-                       errp)) {
+    if (!file_lock_set(fd, FILE_LOCK_AUTO, &held, BLOCK_PERM_WRITE | BLOCK_PERM_RESIZE,
+                       BLOCK_PERM_WRITE | BLOCK_PERM_RESIZE, path, errp)) {
         return false;
     }
     if (fstat(fd, &st) < 0 || (S_ISREG(st.st_mode) && ftruncate(fd, 0) < 0)) {

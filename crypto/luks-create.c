@@ -27,7 +27,15 @@ static bool take_hash(OptDict *options, const char *option, HashAlg *hash, bool 
     g_autofree char *value = optdict_take(options, option);
 
     *given = value;
-    return !value || hash_from_name(value, hash) || bad_value(option, value, errp);
+    if (value && !hash_from_name(value, hash)) {
+        return bad_value(option, value, errp);
+    }
+    if (value && *hash == HASH_MD5) {
+        error_set(errp, "Parameter '%s' does not accept value '%s', which is only for opening old volumes", option,
+                  value);
+        return false;
+    }
+    return true;
 }
 
 bool luks_take_algs(OptDict *options, LuksAlgs *algs, GError **errp)
