@@ -6,7 +6,7 @@
 #include "block/block.h"
 #include "util/progress.h"
 
-#define COMPARE_WINDOW_BYTES (1u << 20)
+#define COMPARE_WINDOW_BYTES (512u << 10) /* two of them stay in a second-level cache from read to comparison */
 
 typedef struct BlockCompareOptions {
     BlockNode *nodes[2]; /* borrowed */
