@@ -101,22 +101,11 @@ static bool take_letter(AioRequest *r, int letter, const char *arg)
 /* The operands: an offset, then lengths. The memory is laid out for them unless zeroes are written. */
 static bool take_operands(AioRequest *r, int argc, char **argv, int index)
 {
-    int64_t total = 0, piece;
-    size_t off = 0;
+    g_autoptr(GArray) pieces = g_array_new(false, false, sizeof(int64_t));
+    int64_t total;
 
-    if (!io_parse_number(argv[index], &r->result.offset)) {
+    if (!io_parse_pieces(argc, argv, index, &r->result.offset, &total, pieces)) {
         return false;
-    }
-    for (int i = index + 1; i < argc; i++) {
-        if (!io_parse_number(argv[i], &piece)) {
-            return false;
-        }
-        if (piece > BLOCK_MAX_REQUEST_BYTES - total) {
-            printf("The total number of bytes exceed the maximum size %" G_GINT64_FORMAT "\n",
-                   (gint64)BLOCK_MAX_REQUEST_BYTES);
-            return false;
-        }
-        total += piece;
     }
     r->result.bytes = total;
     if (r->zero) {
@@ -126,11 +115,7 @@ static bool take_operands(AioRequest *r, int argc, char **argv, int index)
                       : io_buffer_init(&r->buf, r->sh, total, AIO_READ_FILL))) {
         return false;
     }
-    for (int i = index + 1; i < argc; i++) {
-        io_parse_number(argv[i], &piece); /* it did before */
-        io_buffer_add_to(&r->buf, &r->iov, off, (size_t)piece);
-        off += (size_t)piece;
-    }
+    io_buffer_lay(&r->buf, &r->iov, pieces);
     return true;
 }
 

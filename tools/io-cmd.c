@@ -140,6 +140,29 @@ bool io_parse_number(const char *text, int64_t *out)
     return true;
 }
 
+bool io_parse_pieces(int argc, char **argv, int index, int64_t *offset, int64_t *bytes, GArray *pieces)
+{
+    int64_t piece;
+
+    *bytes = 0;
+    if (!io_parse_number(argv[index], offset)) {
+        return false;
+    }
+    for (int i = index + 1; i < argc; i++) {
+        if (!io_parse_number(argv[i], &piece)) {
+            return false;
+        }
+        if (piece > BLOCK_MAX_REQUEST_BYTES - *bytes) {
+            printf("The total number of bytes exceed the maximum size %" G_GINT64_FORMAT "\n",
+                   (gint64)BLOCK_MAX_REQUEST_BYTES);
+            return false;
+        }
+        *bytes += piece;
+        g_array_append_val(pieces, piece);
+    }
+    return true;
+}
+
 void io_aio_begin(IoShell *sh)
 {
     sh->aio_running++;

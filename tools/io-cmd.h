@@ -52,6 +52,9 @@ int io_next_option(int argc, char **argv, const char *letters, int *index, char 
 
 /* Parse an offset or length; on failure a message on stdout and false. */
 bool io_parse_number(const char *text, int64_t *out);
+/* The operands of a request of several pieces: the offset at @argv[@index]; the lengths behind it into @pieces, of
+ * int64_t; their sum, one request at most, into *@bytes. On failure a message on stdout and false. */
+bool io_parse_pieces(int argc, char **argv, int index, int64_t *offset, int64_t *bytes, GArray *pieces);
 
 /* Start and end of an aio request, so that the shell knows how many run. */
 void io_aio_begin(IoShell *sh);

@@ -120,6 +120,18 @@ void io_buffer_add_to(const IoBuffer *b, IoVec *iov, size_t off, size_t bytes)
     }
 }
 
+void io_buffer_lay(const IoBuffer *b, IoVec *iov, const GArray *pieces)
+{
+    size_t off = 0;
+
+    for (guint i = 0; i < pieces->len; i++) {
+        size_t n = (size_t)g_array_index(pieces, int64_t, i);
+
+        io_buffer_add_to(b, iov, off, n);
+        off += n;
+    }
+}
+
 void io_buffer_destroy(IoBuffer *b)
 {
     aligned_buf_free(g_steal_pointer(&b->base));

@@ -46,6 +46,8 @@ bool io_buffer_init_pattern(IoBuffer *b, const IoShell *sh, int64_t bytes, int p
 bool io_buffer_init_file(IoBuffer *b, const IoShell *sh, int64_t bytes, const char *path);
 /* Append to @iov the part [@off, @off+@bytes) of the request's data. */
 void io_buffer_add_to(const IoBuffer *b, IoVec *iov, size_t off, size_t bytes);
+/* Append to @iov all of the data, in pieces of these lengths (int64_t). */
+void io_buffer_lay(const IoBuffer *b, IoVec *iov, const GArray *pieces);
 void io_buffer_destroy(IoBuffer *b);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC(IoBuffer, io_buffer_destroy)
 

@@ -172,42 +172,6 @@ static int coroutine_fn run_read(IoShell *sh, const IoCommand *cmd, int argc, ch
     return read_and_report(sh, &a, "read", &iov, buf.data);
 }
 
-/* The offset at @argv[@index] and the lengths behind it: @pieces, and their sum in @a. */
-static bool vector_operands(RwArgs *a, int argc, char **argv, int index, GArray *pieces)
-{
-    int64_t piece;
-
-    if (!io_parse_number(argv[index], &a->offset)) {
-        return false;
-    }
-    for (int i = index + 1; i < argc; i++) {
-        if (!io_parse_number(argv[i], &piece)) {
-            return false;
-        }
-        if (piece > BLOCK_MAX_REQUEST_BYTES - a->bytes) {
-            printf("The total number of bytes exceed the maximum size %" G_GINT64_FORMAT "\n",
-                   (gint64)BLOCK_MAX_REQUEST_BYTES);
-            return false;
-        }
-        a->bytes += piece;
-        g_array_append_val(pieces, piece);
-    }
-    return true;
-}
-
-/* Lay the pieces one after the other into the data of @buf. */
-static void lay_pieces(const GArray *pieces, const IoBuffer *buf, IoVec *iov)
-{
-    size_t off = 0;
-
-    for (guint i = 0; i < pieces->len; i++) {
-        size_t n = (size_t)g_array_index(pieces, int64_t, i);
-
-        io_buffer_add_to(buf, iov, off, n);
-        off += n;
-    }
-}
-
 static int coroutine_fn run_readv(IoShell *sh, const IoCommand *cmd, int argc, char **argv)
 {
     g_autoptr(GArray) pieces = g_array_new(false, false, sizeof(int64_t));
@@ -217,11 +181,11 @@ static int coroutine_fn run_readv(IoShell *sh, const IoCommand *cmd, int argc, c
     int index = take_options(&a, cmd, argc, argv, "CP:qrv", true);
 
     iovec_init(&iov);
-    if (index < 0 || !vector_operands(&a, argc, argv, index, pieces) || !io_buffer_init(&buf, sh, a.bytes, READ_FILL) ||
-        !settle_check_range(&a)) {
+    if (index < 0 || !io_parse_pieces(argc, argv, index, &a.offset, &a.bytes, pieces) ||
+        !io_buffer_init(&buf, sh, a.bytes, READ_FILL) || !settle_check_range(&a)) {
         return -1;
     }
-    lay_pieces(pieces, &buf, &iov);
+    io_buffer_lay(&buf, &iov, pieces);
     return read_and_report(sh, &a, "readv", &iov, buf.data);
 }
 
@@ -354,11 +318,11 @@ static int coroutine_fn run_writev(IoShell *sh, const IoCommand *cmd, int argc, 
     int index = take_options(&a, cmd, argc, argv, "CfP:qr", true);
 
     iovec_init(&iov);
-    if (index < 0 || !vector_operands(&a, argc, argv, index, pieces) ||
+    if (index < 0 || !io_parse_pieces(argc, argv, index, &a.offset, &a.bytes, pieces) ||
         !io_buffer_init_pattern(&buf, sh, a.bytes, a.pattern)) {
         return -1;
     }
-    lay_pieces(pieces, &buf, &iov);
+    io_buffer_lay(&buf, &iov, pieces);
     return write_and_report(sh, &a, "writev", &iov);
 }
 

@@ -50,7 +50,7 @@ int tool_run(ToolFunc *func, int argc, char **argv)
         return EXIT_FAILED; /* there is nowhere to say why */
     }
     signal(SIGPIPE, SIG_IGN); /* the work goes on when the reader of its output went away */
-    signal(SIGXFSZ, SIG_IGN); /* so is a file size limit: the new file must still be removed */
+    signal(SIGXFSZ, SIG_IGN); /* a file size limit is a write error: the new file must still be removed */
     if (!crypto_init(&err)) {
         report_gerror(err, "cannot initialize crypto: ");
         return EXIT_FAILED;
