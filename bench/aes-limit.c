@@ -5,7 +5,7 @@
 #include <glib.h>
 #include <immintrin.h>
 
-#include "crypto/cpu-x86.h"
+#include "crypto/base/cpu-x86.h"
 
 /* Eight chains hide the latency of the instruction. The asm statements keep the compiler from seeing that nobody wants
  * the result, and from moving the registers to memory. */

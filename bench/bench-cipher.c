@@ -18,12 +18,12 @@
 #include <time.h>
 
 #include "bench/aes-limit.h"
-#include "crypto/aes-keys.h"
-#include "crypto/cipher.h"
-#include "crypto/init.h"
-#include "crypto/ivgen.h"
-#include "util/aligned-buf.h"
-#include "util/info-tree.h"
+#include "crypto/cipher/aes-keys.h"
+#include "crypto/cipher/cipher.h"
+#include "crypto/cipher/init.h"
+#include "crypto/cipher/ivgen.h"
+#include "util/base/aligned-buf.h"
+#include "util/output/info-tree.h"
 
 enum { WORK_BYTES = 1 << 16 }; /* of a thread, if a chunk is not larger: fits in the second-level cache */
 enum { MAX_ROUNDS = 1001, MAX_THREADS = 64, MAX_CONTENDERS = 16, SECTOR = 512, MAX_CHUNK = 1 << 20 };

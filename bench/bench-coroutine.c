@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "util/co-lock.h"
-#include "util/coroutine.h"
-#include "util/event-loop.h"
-#include "util/thread-pool.h"
+#include "util/coroutine/co-lock.h"
+#include "util/coroutine/coroutine.h"
+#include "util/loop/event-loop.h"
+#include "util/thread/thread-pool.h"
 
 #define RUNS_MAX 101
 

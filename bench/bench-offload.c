@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "block/crypt-io.h"
-#include "crypto/cipher.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
-#include "util/aligned-buf.h"
-#include "util/co-tasks.h"
-#include "util/event-loop.h"
-#include "util/thread-pool.h"
+#include "block/crypt/crypt-io.h"
+#include "crypto/cipher/cipher.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
+#include "util/base/aligned-buf.h"
+#include "util/coroutine/co-tasks.h"
+#include "util/loop/event-loop.h"
+#include "util/thread/thread-pool.h"
 
 enum { MODES = 3, MAX_ROUNDS = 101, MAX_DEPTH = 32 };
 

@@ -10,9 +10,9 @@
 #include <stdatomic.h>
 
 #include "block/block.h"
-#include "block/reqlist.h"
-#include "util/co-lock.h"
-#include "util/offload.h"
+#include "block/core/reqlist.h"
+#include "util/coroutine/co-lock.h"
+#include "util/offload/offload.h"
 
 typedef struct BlockLimits {
     uint32_t request_align;      /* power of two, bytes; default 1 */

@@ -11,11 +11,11 @@
 #include <stdbool.h>
 #include <inttypes.h>
 
-#include "util/coroutine.h"
-#include "util/info-tree.h"
-#include "util/iov.h"
-#include "util/optdict.h"
-#include "util/options.h"
+#include "util/coroutine/coroutine.h"
+#include "util/output/info-tree.h"
+#include "util/base/iov.h"
+#include "util/options/optdict.h"
+#include "util/options/options.h"
 
 typedef struct BlockNode BlockNode;
 typedef struct BlockDriver BlockDriver;

@@ -4,8 +4,9 @@
 
 #include <string.h>
 
-#include "util/error.h"
+#include "util/base/error.h"
 
+/* clang-format off */
 const BlockDriver *const block_drivers[] = {
     &block_driver_qcow2,
     &block_driver_luks,
@@ -18,6 +19,7 @@ const BlockDriver *const block_drivers[] = {
     &block_driver_record,
     NULL,
 };
+/* clang-format on */
 
 const BlockDriver *block_driver_find(const char *format)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "crypto/secret.h"
+#include "crypto/secret/secret.h"
 #include "tools/report.h"
-#include "util/error.h"
-#include "util/number.h"
+#include "util/base/error.h"
+#include "util/base/number.h"
 
 bool img_take_open_option(ImgOpenArgs *args, int key, const char *arg)
 {

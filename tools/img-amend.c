@@ -7,7 +7,7 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/progress.h"
+#include "util/output/progress.h"
 
 enum { OPT_FORCE = IMG_OPT_OWN };
 

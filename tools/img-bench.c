@@ -14,11 +14,11 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/aligned-buf.h"
-#include "util/co-lock.h"
-#include "util/event-loop.h"
-#include "util/loop-team.h"
-#include "util/units.h"
+#include "util/base/aligned-buf.h"
+#include "util/coroutine/co-lock.h"
+#include "util/loop/event-loop.h"
+#include "util/loop/loop-team.h"
+#include "util/base/units.h"
 
 enum { OPT_PATTERN = IMG_OPT_OWN, OPT_FLUSH_INTERVAL, OPT_NO_DRAIN };
 

@@ -6,7 +6,7 @@
 #ifndef QBLOCK_TOOLS_IMG_CMDS_H
 #define QBLOCK_TOOLS_IMG_CMDS_H
 
-#include "util/coroutine.h"
+#include "util/coroutine/coroutine.h"
 
 int coroutine_fn img_amend(int argc, char **argv);
 int coroutine_fn img_bench(int argc, char **argv);

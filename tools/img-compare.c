@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "block/compare.h"
+#include "block/job/compare.h"
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/img-cmds.h"

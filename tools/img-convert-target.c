@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "block/copy.h"
+#include "block/job/copy.h"
 #include "tools/report.h"
 
 static bool preallocates(const OptDict *options)

@@ -4,13 +4,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "block/copy.h"
+#include "block/job/copy.h"
 #include "tools/cmdline.h"
 #include "tools/img-cmds.h"
 #include "tools/img-convert-int.h"
 #include "tools/report.h"
-#include "util/number.h"
-#include "util/units.h"
+#include "util/base/number.h"
+#include "util/base/units.h"
 
 #define CONVERT_DEFAULT_WORKERS 8
 #define CONVERT_DEFAULT_SPARSE  4096

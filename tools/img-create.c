@@ -8,8 +8,8 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/error.h"
-#include "util/number.h"
+#include "util/base/error.h"
+#include "util/base/number.h"
 
 static const CmdOption create_opts[] = {
     {'q', "quiet", NULL, "print nothing but errors"},

@@ -8,8 +8,8 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/aligned-buf.h"
-#include "util/units.h"
+#include "util/base/aligned-buf.h"
+#include "util/base/units.h"
 
 enum { DD_CHUNK_BYTES = 2 << 20 };
 

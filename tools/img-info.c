@@ -11,8 +11,8 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/error.h"
-#include "util/number.h"
+#include "util/base/error.h"
+#include "util/base/number.h"
 
 enum { OPT_OUTPUT = IMG_OPT_OWN };
 

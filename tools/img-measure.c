@@ -7,7 +7,7 @@
 #include "tools/cmdline.h"
 #include "tools/image-opts.h"
 #include "tools/report.h"
-#include "util/error.h"
+#include "util/base/error.h"
 
 enum { OPT_OUTPUT = IMG_OPT_OWN, OPT_SIZE };
 

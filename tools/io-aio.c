@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "tools/report.h"
-#include "util/event-loop.h"
+#include "util/loop/event-loop.h"
 
 enum { AIO_READ_FILL = 0xab, AIO_WRITE_FILL = 0xcd };
 

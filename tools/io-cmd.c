@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/report.h"
-#include "util/number.h"
+#include "util/base/number.h"
 
 static const IoCommand *const tables[] = {io_rw_commands, io_aio_commands, io_open_commands, io_misc_commands};
 

@@ -12,7 +12,7 @@
 
 #include "block/block.h"
 #include "tools/io-open.h"
-#include "util/coroutine.h"
+#include "util/coroutine/coroutine.h"
 
 typedef struct IoShell {
     BlockNode *node;  /* NULL = no image is open */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "tools/report.h"
-#include "util/event-loop.h"
-#include "util/number.h"
+#include "util/loop/event-loop.h"
+#include "util/base/number.h"
 
 /* ---- facts ----------------------------------------------------------------------------------------------------- */
 

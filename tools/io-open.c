@@ -9,7 +9,7 @@
 #include "tools/image-opts.h"
 #include "tools/io-cmd.h"
 #include "tools/report.h"
-#include "util/error.h"
+#include "util/base/error.h"
 
 void io_image_clear(IoImage *img)
 {

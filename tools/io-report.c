@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "tools/report.h"
-#include "util/aligned-buf.h"
-#include "util/event-loop.h"
-#include "util/number.h"
+#include "util/base/aligned-buf.h"
+#include "util/loop/event-loop.h"
+#include "util/base/number.h"
 
 enum { DUMP_COLUMNS = 16, MISALIGN_BYTES = 16, DEFAULT_PATTERN = 0xcd };
 

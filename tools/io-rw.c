@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "tools/report.h"
-#include "util/event-loop.h"
+#include "util/loop/event-loop.h"
 
 enum { READ_FILL = 0xab, WRITE_FILL = 0xcd };
 

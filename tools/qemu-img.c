@@ -9,7 +9,7 @@
 #include "tools/img-cmds.h"
 #include "tools/report.h"
 #include "tools/tool-main.h"
-#include "util/trace.h"
+#include "util/base/trace.h"
 
 typedef struct ImgCommand {
     const char *name;

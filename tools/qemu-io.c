@@ -11,8 +11,8 @@
 #include "tools/io-cmd.h"
 #include "tools/report.h"
 #include "tools/tool-main.h"
-#include "util/event-loop.h"
-#include "util/trace.h"
+#include "util/loop/event-loop.h"
+#include "util/base/trace.h"
 
 enum { OPT_OBJECT = CMDLINE_LONG, OPT_IMAGE_OPTS };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "util/progress.h"
+#include "util/output/progress.h"
 
 static const char *tool_name = "qblock"; /* set once at start, before there is a second thread */
 

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "config.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
 #include "tools/report.h"
-#include "util/event-loop.h"
-#include "util/thread-pool.h"
+#include "util/loop/event-loop.h"
+#include "util/thread/thread-pool.h"
 
 typedef struct ToolJob {
     ToolFunc *func;

@@ -3,7 +3,7 @@
 #ifndef QBLOCK_TOOLS_TOOL_MAIN_H
 #define QBLOCK_TOOLS_TOOL_MAIN_H
 
-#include "util/coroutine.h"
+#include "util/coroutine/coroutine.h"
 
 /* What the tools answer to --version, so that scripts that parse "version <v>" go the right way: the release whose
  * behaviour is matched. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The qcow2 driver: its table, and the entries too thin for a file of their own. */
-#include "block/qcow2/qcow2-control.h"
-#include "block/qcow2/qcow2-crypto.h"
-#include "block/qcow2/qcow2-io.h"
-#include "block/qcow2/qcow2-options.h"
-#include "block/qcow2/qcow2-spec.h"
-#include "util/endian.h"
+#include "block/qcow2/control/qcow2-control.h"
+#include "block/qcow2/control/qcow2-crypto.h"
+#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/control/qcow2-options.h"
+#include "block/qcow2/control/qcow2-spec.h"
+#include "util/base/endian.h"
 
 /* Any later version is claimed too, to be refused by name at open. */
 static int qcow2_probe(const uint8_t *buf, size_t len, const char *filename)

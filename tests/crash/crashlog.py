@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The log of the record driver (format: top of block/record.c) and the disks a power cut may leave.
+"""The log of the record driver (format: top of block/filter/record.c) and the disks a power cut may leave.
 
 Sectors of 512 bytes are written whole or not at all. What a completed flush covered is on the disk; of what came later,
 each operation may be there, may be missing, or may be there for some of its sectors only. A cache in front of the disk

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "util/optdict.h"
+#include "util/options/optdict.h"
 
 /* Not the order: of two keys in one bucket of the output order, each printing puts the later first. */
 static void check_same(const OptDict *a, const OptDict *b)

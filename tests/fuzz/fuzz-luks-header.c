@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "crypto/block.h"
-#include "crypto/luks-header.h"
-#include "crypto/luks-names.h"
+#include "crypto/volume/block.h"
+#include "crypto/luks/luks-header.h"
+#include "crypto/luks/luks-names.h"
 #include "tests/fuzz/fuzz.h"
 
 #define AREA_BYTES (UINT64_C(8) << 20)

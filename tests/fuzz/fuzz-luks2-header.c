@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "crypto/block.h"
-#include "crypto/init.h"
-#include "crypto/luks2-header.h"
-#include "crypto/luks2-keyslot.h"
+#include "crypto/volume/block.h"
+#include "crypto/cipher/init.h"
+#include "crypto/luks/luks2-header.h"
+#include "crypto/luks/luks2-keyslot.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { HEAD_BYTES = 512, FILE_BYTES = 32 << 20 };

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "util/number.h"
-#include "util/optdict.h"
-#include "util/options.h"
+#include "util/base/number.h"
+#include "util/options/optdict.h"
+#include "util/options/options.h"
 
 static const OptDesc table[] = {
     {.name = "size", .type = OPT_TYPE_SIZE},

@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "block/qcow2/qcow2-format.h"
-#include "block/qcow2/qcow2-geometry.h"
-#include "block/qcow2/qcow2-header.h"
+#include "block/qcow2/format/qcow2-format.h"
+#include "block/qcow2/format/qcow2-geometry.h"
+#include "block/qcow2/format/qcow2-header.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_error(const GError *err)

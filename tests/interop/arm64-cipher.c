@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "crypto/cipher-vector.h"
+#include "crypto/cipher/cipher-vector.h"
 
 enum { SLACK = 32 };
 

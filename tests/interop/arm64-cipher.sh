@@ -25,10 +25,10 @@ echo 'int main(void) { return 0; }' >"$dir/try.c"
 
 flags="-std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-unused-parameter -Wno-missing-field-initializers -D_GNU_SOURCE
        -I$root -I$build $(pkg-config --cflags glib-2.0)"
-for file in crypto/aes-keys.c crypto/cipher-vector-arm64.c; do
+for file in crypto/cipher/aes-keys.c crypto/cipher/cipher-vector-arm64.c; do
     "$cc" $flags -march=armv8-a+crypto -c "$root/$file" -o "$dir/$(basename "$file" .c).o"
 done
-for file in crypto/cpu-arm64.c tests/interop/arm64-cipher.c; do
+for file in crypto/base/cpu-arm64.c tests/interop/arm64-cipher.c; do
     "$cc" $flags -c "$root/$file" -o "$dir/$(basename "$file" .c).o"
 done
 "$cc" -static "$dir"/*.o -o "$dir/arm64-cipher"

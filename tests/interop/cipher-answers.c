@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "crypto/init.h"
+#include "crypto/cipher/init.h"
 
 static void fill_random(GRand *r, uint8_t *p, size_t n)
 {

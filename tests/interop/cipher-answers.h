@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "crypto/cipher.h"
+#include "crypto/cipher/cipher.h"
 
 enum { ANSWER_MAX_BYTES = 64 * 1024, ANSWER_MAX_SECTORS = 100 };
 

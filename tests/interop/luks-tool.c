@@ -17,10 +17,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "crypto/block.h"
-#include "crypto/secret.h"
-#include "util/endian.h"
-#include "util/error.h"
+#include "crypto/volume/block.h"
+#include "crypto/secret/secret.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
 
 enum { CHUNK = 65536 };
 

@@ -17,7 +17,7 @@ HEADER_ROOTS = ("util", "crypto", "block", "tools", "include")
 CXX_HEADERS = ("include/qblock/qblock.h",)
 
 # Not headers but code, included by files that define its words first; the same list as in check-style.py.
-TEMPLATES = ("crypto/aes-vector.h", "crypto/aes-vector-cbc.h")
+TEMPLATES = ("crypto/cipher/aes-vector.h", "crypto/cipher/aes-vector-cbc.h")
 
 
 def package_flags():

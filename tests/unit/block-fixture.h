@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #include "block/block-int.h"
-#include "block/limits.h"
-#include "block/node.h"
+#include "block/core/limits.h"
+#include "block/core/node.h"
 #include "tests/unit/loop-fixture.h"
-#include "util/event-loop.h"
+#include "util/loop/event-loop.h"
 
 /* A test whose body runs in a coroutine. */
 #define START_CO_TEST(name)                                                                                            \

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "crypto/random.h"
+#include "crypto/base/random.h"
 #include "tests/unit/luks-fixture.h"
 
 enum {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "tests/unit/suite.h"
-#include "util/event-loop.h"
+#include "util/loop/event-loop.h"
 
 /* Rounds of a stress test; sanitizer builds are many times slower. */
 #if defined(QBLOCK_ASAN) || defined(QBLOCK_TSAN)

@@ -5,8 +5,8 @@
 
 #include <errno.h>
 
-#include "crypto/block.h"
-#include "crypto/secret.h"
+#include "crypto/volume/block.h"
+#include "crypto/secret/secret.h"
 #include "tests/unit/crypto-fixture.h"
 
 typedef struct MemVolume {

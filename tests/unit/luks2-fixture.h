@@ -4,7 +4,7 @@
 #define QBLOCK_TESTS_LUKS2_FIXTURE_H
 
 #include "config.h"
-#include "crypto/luks2-meta.h"
+#include "crypto/luks/luks2-meta.h"
 #include "tests/unit/luks-fixture.h"
 
 /* As cryptsetup 2.6 writes it, with two slots, a token and fields that nobody knows; ' stands for ". Salts are 32 zero

@@ -5,12 +5,12 @@
 
 #include <fcntl.h>
 
-#include "block/qcow2/qcow2-int.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
+#include "block/qcow2/state/qcow2-int.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
 #include "tests/unit/block-fixture.h"
-#include "util/endian.h"
-#include "util/error.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
 
 enum { CLUSTER = 65536 };
 

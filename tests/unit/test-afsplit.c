@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/afsplit.h"
+#include "crypto/kdf/afsplit.h"
 
-#include "crypto/init.h"
+#include "crypto/cipher/init.h"
 #include "tests/unit/crypto-fixture.h"
 
 typedef struct Vector {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "util/aligned-buf.h"
+#include "util/base/aligned-buf.h"
 
 #include <check.h>
 #include <pthread.h>

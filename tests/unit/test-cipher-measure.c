@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/cipher-measure.h"
+#include "crypto/cipher/cipher-measure.h"
 
 #include <errno.h>
 #include <time.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* All rows of the cipher table agree: over lengths, counts, offsets and IVs, in place and apart. */
-#include "crypto/cipher.h"
+#include "crypto/cipher/cipher.h"
 
-#include "crypto/init.h"
+#include "crypto/cipher/init.h"
 #include "tests/unit/crypto-fixture.h"
 
 enum { MAX_SECTORS = 150, MAX_BYTES = 80 * 1024, SLACK = 64, ROUNDS = 150 };

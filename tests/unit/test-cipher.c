@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/cipher.h"
+#include "crypto/cipher/cipher.h"
 
 #include "config.h"
 #if HAVE_AFALG
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #endif
 
-#include "crypto/init.h"
+#include "crypto/cipher/init.h"
 #include "tests/unit/crypto-fixture.h"
 
 typedef struct Vector {

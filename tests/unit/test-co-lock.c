@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/loop-fixture.h"
-#include "util/co-lock.h"
-#include "util/co-tasks.h"
+#include "util/coroutine/co-lock.h"
+#include "util/coroutine/co-tasks.h"
 
 #define LOOPS            4
 #define WORKERS_PER_LOOP 4

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Overlays of 64 KiB clusters over a raw file of three and a half: a letter for each cluster, but zeros in
  * the second. */
-#include "block/copy-on-read.h"
+#include "block/core/copy-on-read.h"
 
-#include "block/fault.h"
+#include "block/filter/fault.h"
 #include "tests/unit/qcow2-fixture.h"
 
 enum {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "block/copy-order.h"
+#include "block/job/copy-order.h"
 
 #include <check.h>
 #include <stdlib.h>
 
 #include "tests/unit/suite.h"
-#include "util/event-loop.h"
-#include "util/loop-team.h"
+#include "util/loop/event-loop.h"
+#include "util/loop/loop-team.h"
 
 enum { TURNS = 2000, WORKERS = 8, LOOPS = 3 };
 

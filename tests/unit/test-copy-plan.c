@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "block/copy-plan.h"
+#include "block/core/copy-plan.h"
 
 #include <check.h>
 #include <stdio.h>

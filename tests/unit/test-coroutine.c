@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "tests/unit/loop-fixture.h"
-#include "util/co-tasks.h"
-#include "util/coroutine.h"
+#include "util/coroutine/co-tasks.h"
+#include "util/coroutine/coroutine.h"
 
 #define CHILDREN 300
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Encrypted I/O of a child: split equals whole, in place equals copy, guest memory stays the guest's. */
-#include "block/crypt-io.h"
+#include "block/crypt/crypt-io.h"
 
 #include "tests/unit/block-fixture.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
-#include "util/units.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
+#include "util/base/units.h"
 
 #define SECTORS 200
 #define BYTES   (SECTORS * SECTOR_SIZE)

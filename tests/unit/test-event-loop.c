@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "tests/unit/loop-fixture.h"
-#include "util/co-tasks.h"
-#include "util/loop-timer.h"
-#include "util/thread-pool.h"
+#include "util/coroutine/co-tasks.h"
+#include "util/loop/loop-timer.h"
+#include "util/thread/thread-pool.h"
 
 #define LOOPS 4
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "block/fault.h"
+#include "block/filter/fault.h"
 
 #include "tests/unit/block-fixture.h"
 

@@ -3,10 +3,10 @@
 #include <sys/resource.h>
 #include <signal.h>
 
-#include "block/file-posix-int.h"
+#include "block/file/file-posix-int.h"
 #include "tests/unit/block-fixture.h"
-#include "util/aligned-buf.h"
-#include "util/units.h"
+#include "util/base/aligned-buf.h"
+#include "util/base/units.h"
 
 static uint8_t buf[2 * 1024 * 1024], back[2 * 1024 * 1024];
 

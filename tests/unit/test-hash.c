@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/hash.h"
+#include "crypto/hash/hash.h"
 
-#include "crypto/hmac.h"
-#include "crypto/init.h"
-#include "crypto/random.h"
+#include "crypto/hash/hmac.h"
+#include "crypto/cipher/init.h"
+#include "crypto/base/random.h"
 #include "tests/unit/crypto-fixture.h"
 
 START_TEST(hashes_give_the_published_digests_of_abc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Expected texts are outputs of the reference's "info" (10.0.2). */
-#include "util/info-tree.h"
+#include "util/output/info-tree.h"
 
 #include <check.h>
 #include <json-glib/json-glib.h>

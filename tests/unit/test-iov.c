@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "util/iov.h"
+#include "util/base/iov.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/suite.h"
-#include "util/buffer-zero-int.h"
+#include "util/base/buffer-zero-int.h"
 
 START_TEST(iovec_keeps_few_elements_inline_and_grows_to_the_heap)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/ivgen.h"
+#include "crypto/cipher/ivgen.h"
 
-#include "crypto/sector-cipher.h"
+#include "crypto/cipher/sector-cipher.h"
 #include "tests/unit/crypto-fixture.h"
 
 START_TEST(plain64_is_the_sector_number_in_little_endian)

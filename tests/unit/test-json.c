@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Error texts and json: names were taken from runs of the reference tools (10.0.2). */
-#include "util/optdict.h"
+#include "util/options/optdict.h"
 
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/unit/suite.h"
-#include "util/json-lex.h"
+#include "util/json/json-lex.h"
 
 /* text, keys and values as "key=value|" */
 static const char *const good[][2] = {

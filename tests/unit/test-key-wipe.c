@@ -2,13 +2,13 @@
 /* After a volume is closed, no key and no passphrase is left anywhere in the process's memory, whether it was used, its
  * key slots were changed or it was not opened at all. While it is open, none is where a core dump would hold it. */
 #include "config.h"
-#include "crypto/block-int.h"
-#include "crypto/hash.h"
-#include "crypto/luks-int.h"
-#include "crypto/luks2-int.h"
-#include "crypto/luks2-kdf.h"
-#include "crypto/pbkdf.h"
-#include "crypto/sector-cipher.h"
+#include "crypto/volume/block-int.h"
+#include "crypto/hash/hash.h"
+#include "crypto/luks/luks-int.h"
+#include "crypto/luks/luks2-int.h"
+#include "crypto/kdf/luks2-kdf.h"
+#include "crypto/kdf/pbkdf.h"
+#include "crypto/cipher/sector-cipher.h"
 #include "tests/unit/key-scan.h"
 #include "tests/unit/luks2-fixture.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing the key slots of a LUKS1 header: what is done, what is refused, and what a cut at any write leaves. */
-#include "crypto/luks-format.h"
+#include "crypto/luks/luks-format.h"
 #include "tests/unit/luks-amend-fixture.h"
-#include "util/error.h"
-#include "util/buffer-zero.h"
+#include "util/base/error.h"
+#include "util/base/buffer-zero.h"
 
 #define LAST_SLOT_TEXT                                                                                                 \
     "Attempt to erase the only active keyslot 0 which will erase all the data in the image irreversibly - refusing "   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/block-fixture.h"
-#include "crypto/secret.h"
-#include "util/units.h"
+#include "crypto/secret/secret.h"
+#include "util/base/units.h"
 
 #define HEADER_BYTES 2068480 /* LUKS sheet section 2: 64 key bytes */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The LUKS1 header: layout, geometry, and a malformed header for each rule of LUKS sheet section 5. */
-#include "crypto/luks-header.h"
+#include "crypto/luks/luks-header.h"
 
-#include "crypto/init.h"
-#include "crypto/luks-names.h"
+#include "crypto/cipher/init.h"
+#include "crypto/luks/luks-names.h"
 #include "tests/unit/crypto-fixture.h"
-#include "util/endian.h"
-#include "util/error.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
 
 enum { AREA = 2068480 }; /* of 64-byte keys */
 

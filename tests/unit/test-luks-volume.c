@@ -2,11 +2,11 @@
 /* LUKS1 and legacy volumes as CryptoBlocks: create, open, payload, errors, lending of ciphers to threads. */
 #include <pthread.h>
 
-#include "crypto/luks-header.h"
+#include "crypto/luks/luks-header.h"
 #include "tests/unit/luks-fixture.h"
-#include "util/endian.h"
-#include "util/error.h"
-#include "util/thread-pool.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
+#include "util/thread/thread-pool.h"
 
 START_TEST(created_volume_opens_with_its_password)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing the key slots of a LUKS2 volume: what is done, what is refused, and what a cut at any write leaves. */
-#include "crypto/luks2-int.h"
+#include "crypto/luks/luks2-int.h"
 #include "tests/unit/luks-amend-fixture.h"
 #include "tests/unit/luks2-fixture.h"
-#include "util/thread-pool.h"
+#include "util/thread/thread-pool.h"
 
 static void start(void)
 {

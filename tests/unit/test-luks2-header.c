@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The binary LUKS2 header, its two copies on disk, and a malformed one for each rule. */
-#include "crypto/luks2-header.h"
+#include "crypto/luks/luks2-header.h"
 
-#include "crypto/luks2-disk.h"
+#include "crypto/luks/luks2-disk.h"
 #include "tests/unit/luks-fixture.h"
-#include "util/endian.h"
-#include "util/error.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
 
 #define TEXT "{\"some\":\"text\"}"
 enum { COPY = LUKS2_MIN_COPY_BYTES };

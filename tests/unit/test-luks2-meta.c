@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* LUKS2 metadata: what is read of a good text, a bad text for each rule of LUKS sheet section 10, edits that keep what
  * they do not know. */
-#include "crypto/luks2-meta.h"
+#include "crypto/luks/luks2-meta.h"
 
-#include "crypto/init.h"
+#include "crypto/cipher/init.h"
 #include "tests/unit/luks2-fixture.h"
-#include "util/error.h"
+#include "util/base/error.h"
 
 static void setup(void)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* LUKS2 volumes as CryptoBlocks: create, open, payload, key slots, key derivation, what is said when it does not work.
  */
-#include "crypto/luks2-disk.h"
-#include "crypto/luks2-int.h"
-#include "crypto/luks2-keyslot.h"
+#include "crypto/luks/luks2-disk.h"
+#include "crypto/luks/luks2-int.h"
+#include "crypto/luks/luks2-keyslot.h"
 #include "tests/unit/luks2-fixture.h"
-#include "util/error.h"
-#include "util/thread-pool.h"
+#include "util/base/error.h"
+#include "util/thread/thread-pool.h"
 
 START_TEST(created_volume_opens_with_its_password)
 {

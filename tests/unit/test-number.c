@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the numbers mean was taken from runs of the reference tools (10.0.2), not from their documentation. */
-#include "util/number.h"
+#include "util/base/number.h"
 
 #include <check.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The choice between two ways on a simulated clock: the faster one is found, kept, and left when it is no longer the
  * faster one, and trying the other costs little. */
-#include "util/offload-tune.h"
+#include "util/offload/offload-tune.h"
 
 #include <check.h>
 #include <glib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What odd key=value texts mean was taken from runs of the reference tools (10.0.2). */
-#include "util/optdict.h"
+#include "util/options/optdict.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "util/options.h"
+#include "util/options/options.h"
 
 #include <check.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/pbkdf.h"
+#include "crypto/kdf/pbkdf.h"
 
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "crypto/hmac.h"
+#include "crypto/hash/hmac.h"
 #include "tests/unit/crypto-fixture.h"
-#include "util/thread-pool.h"
+#include "util/thread/thread-pool.h"
 
 typedef struct Vector {
     HashAlg alg;

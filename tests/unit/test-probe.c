@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "block/probe.h"
+#include "block/core/probe.h"
 
 #include "tests/unit/block-fixture.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The bytes are those that the reference's "convert -p" writes to a pipe, and to stderr on SIGUSR1 (10.0.2). */
-#include "util/progress.h"
+#include "util/output/progress.h"
 
 #include <check.h>
 #include <glib.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "tests/unit/suite.h"
-#include "util/units.h"
+#include "util/base/units.h"
 
 /* Run @func with stdout and stderr in files; what came out. Caller frees. */
 static char *captured(int fd, void (*func)(void))

@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "block/qcow2/qcow2-cache.h"
+#include "block/qcow2/state/qcow2-cache.h"
 #include "tests/unit/loop-fixture.h"
-#include "util/endian.h"
-#include "util/loop-team.h"
+#include "util/base/endian.h"
+#include "util/loop/loop-team.h"
 
 enum { TABLE = 4096, TABLES = 64 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block/qcow2/qcow2-deflate.h"
-#include "block/qcow2/qcow2-zstd.h"
+#include "block/qcow2/data/qcow2-deflate.h"
+#include "block/qcow2/data/qcow2-zstd.h"
 #include "tests/unit/suite.h"
 
 enum { CLUSTER = 65536 };

@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #include "block/block.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
 #include "tests/unit/loop-fixture.h"
-#include "util/endian.h"
-#include "util/loop-team.h"
+#include "util/base/endian.h"
+#include "util/loop/loop-team.h"
 
 enum { SECTOR = 512, WORKERS = 6, RECORD = 32, CUTS = 60, DENSE = 48, TRIES = 8, OPS = 60 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Vectors: qcow2 sheet sections 5, 7, 15, 19 and 24. */
-#include "block/qcow2/qcow2-geometry.h"
+#include "block/qcow2/format/qcow2-geometry.h"
 
 #include <check.h>
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "block/qcow2/qcow2-format.h"
+#include "block/qcow2/format/qcow2-format.h"
 #include "tests/unit/suite.h"
 
 static Qcow2Geometry geometry(unsigned cluster_bits, unsigned order)

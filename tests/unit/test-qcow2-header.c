@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Layouts: qcow2 sheet sections 2-4 and 19; messages: section 23. */
-#include "block/qcow2/qcow2-header.h"
+#include "block/qcow2/format/qcow2-header.h"
 
 #include <check.h>
 #include <errno.h>
@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "block/qcow2/qcow2-ext.h"
-#include "block/qcow2/qcow2-format.h"
+#include "block/qcow2/format/qcow2-ext.h"
+#include "block/qcow2/format/qcow2-format.h"
 #include "tests/unit/suite.h"
-#include "util/endian.h"
-#include "util/error.h"
+#include "util/base/endian.h"
+#include "util/base/error.h"
 
 enum { CLUSTER = 65536 };
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "block/block.h"
-#include "crypto/init.h"
-#include "crypto/secret.h"
+#include "crypto/cipher/init.h"
+#include "crypto/secret/secret.h"
 #include "tests/unit/loop-fixture.h"
-#include "util/loop-team.h"
+#include "util/loop/loop-team.h"
 
 enum { LOOPS = 4, WORKERS = 16, SECTOR = 512, MAX_OP = 600 * 1024 };
 

@@ -6,12 +6,12 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "block/fault.h"
-#include "block/qcow2/qcow2-clusters.h"
-#include "block/qcow2/qcow2-int.h"
-#include "block/qcow2/qcow2-map.h"
+#include "block/filter/fault.h"
+#include "block/qcow2/alloc/qcow2-clusters.h"
+#include "block/qcow2/state/qcow2-int.h"
+#include "block/qcow2/map/qcow2-map.h"
 #include "tests/unit/block-fixture.h"
-#include "util/endian.h"
+#include "util/base/endian.h"
 
 enum { CS = 65536, DISK = 64 << 20 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/block-fixture.h"
-#include "util/units.h"
+#include "util/base/units.h"
 
 static uint8_t buf[65536], back[65536];
 

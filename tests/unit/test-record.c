@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The log is read back by its documented format, not by the code that wrote it. */
 #include "tests/unit/block-fixture.h"
-#include "util/endian.h"
-#include "util/units.h"
+#include "util/base/endian.h"
+#include "util/base/units.h"
 
 #define HEAD 32
 

@@ -3,7 +3,7 @@
  *
  * This program's own malloc() counts and passes on to libc's. */
 #include "tests/unit/qcow2-fixture.h"
-#include "util/loop-team.h"
+#include "util/loop/loop-team.h"
 
 #if !defined(__GLIBC__) || defined(QBLOCK_ASAN) || defined(QBLOCK_TSAN)
 

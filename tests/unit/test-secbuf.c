@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "util/secbuf.h"
+#include "util/base/secbuf.h"
 
 #include <check.h>
 #include <pthread.h>

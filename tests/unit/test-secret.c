@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/secret.h"
+#include "crypto/secret/secret.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
-#include "crypto/base64.h"
+#include "crypto/base/base64.h"
 #include "tests/unit/crypto-fixture.h"
 
 static void add_ok(const char *text)

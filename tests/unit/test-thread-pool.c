@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "tests/unit/loop-fixture.h"
-#include "util/co-lock.h"
-#include "util/co-tasks.h"
-#include "util/offload.h"
-#include "util/thread-pool.h"
+#include "util/coroutine/co-lock.h"
+#include "util/coroutine/co-tasks.h"
+#include "util/offload/offload.h"
+#include "util/thread/thread-pool.h"
 
 #define LOOPS 4
 

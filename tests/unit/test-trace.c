@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "tests/unit/suite.h"
-#include "util/trace.h"
+#include "util/base/trace.h"
 
 #define LOG "test-trace.log"
 

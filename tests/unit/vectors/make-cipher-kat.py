@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Print the table of crypto/cipher-kat.c.
+"""Print the table of crypto/cipher/cipher-kat.c.
 
 Block ciphers come from OpenSSL (AES, through python3-cryptography) and libgcrypt (the others); the modes are written out
 here, so that nothing is shared with the libraries the table is there to check. The two IEEE 1619 vectors among the results
