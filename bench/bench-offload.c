@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "block/crypt/crypt-io.h"
+#include "crypto/formats/block-open.h"
 #include "crypto/cipher/cipher.h"
 #include "crypto/cipher/init.h"
 #include "crypto/secret/secret.h"

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "block/block.h"
-#include "block/core/reqlist.h"
+#include "util/loop/reqlist.h"
 #include "util/coroutine/co-lock.h"
 #include "util/offload/offload.h"
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "block/core/filename.h"
+#include "crypto/formats/block-open.h"
 #include "util/base/aligned-buf.h"
 #include "util/base/error.h"
 #include "util/base/units.h"

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "block/crypt/crypt-io.h"
+#include "crypto/formats/block-open.h"
 #include "util/base/error.h"
 #include "util/base/units.h"
 

@@ -10,7 +10,7 @@
 
 #include "crypto/luks/luks2-header.h"
 #include "crypto/luks/luks2-json.h"
-#include "crypto/kdf/luks2-kdf.h"
+#include "crypto/luks/luks2-kdf.h"
 #include "crypto/cipher/sector-cipher.h"
 
 typedef struct Luks2Area {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of CryptoBlock and what a format provides; for crypto/block*.c and crypto/luks-*.c only. */
+/* The inside of CryptoBlock and what a format provides; for crypto/ only. */
 #ifndef QBLOCK_CRYPTO_BLOCK_INT_H
 #define QBLOCK_CRYPTO_BLOCK_INT_H
 

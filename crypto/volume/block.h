@@ -2,8 +2,8 @@
 /* CryptoBlock: an opened disk-encryption format; turns sectors and their numbers into ciphertext and back.
  *
  * It owns the master key and a pool of sector ciphers (cipher, IV rule and scratch, keyed once), lent for one run
- * each. I/O on the header goes through callbacks. Formats: legacy AES of qcow2, LUKS1. Sources: qcow2 sheet section
- * 12, LUKS sheet. */
+ * each. I/O on the header goes through callbacks. Opening and making one is crypto/formats. Sources: qcow2 sheet
+ * section 12, LUKS sheet. */
 #ifndef QBLOCK_CRYPTO_BLOCK_H
 #define QBLOCK_CRYPTO_BLOCK_H
 
@@ -39,22 +39,6 @@ enum {
     CRYPTO_OPEN_NO_IO = 1,  /* no key needed: header facts only (info) */
     CRYPTO_OPEN_REPAIR = 2, /* a damaged copy of the header may be rewritten from a good one */
 };
-
-/* Open. @options has "key-secret"; taken keys are removed. @prefix ("encrypt." or "") is for error texts only.
- * @area_bytes: what the header may not exceed (file or header-area length).
- * NULL: QB_ERROR_PASSPHRASE "Invalid password, cannot unlock any keyslot"; texts of the LUKS sheet section 5.
- * Context: any but worker; blocks for the key derivation. */
-CryptoBlock *crypto_block_open(CryptoFormat format, OptDict *options, const char *prefix, const CryptoIo *io,
-                               uint64_t area_bytes, unsigned flags, GError **errp);
-
-/* Create a new header with one key slot and open it. @options: the create options without prefix (key-secret,
- * cipher-alg, ...); taken keys are removed. With detached-header=on the payload is at the start of another file. */
-CryptoBlock *crypto_block_create(CryptoFormat format, OptDict *options, const char *prefix, const CryptoIo *io,
-                                 GError **errp);
-
-/* Bytes of header (payload offset) that creating with @options would need; no I/O. False on bad options. */
-bool crypto_block_measure(CryptoFormat format, const OptDict *options, const char *prefix, uint64_t *header_bytes,
-                          GError **errp);
 
 /* Add or erase key slots of a header that is opened with its key. @options: those of CRYPTO_LUKS_AMEND_OPTS without
  * prefix; taken keys are removed. @force: also what may lose the data. Cut off at any write, the volume still opens by

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "crypto/formats/block-open.h"
 #include "crypto/volume/block.h"
 #include "crypto/luks/luks-header.h"
 #include "crypto/luks/luks-names.h"

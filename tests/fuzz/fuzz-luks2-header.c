@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "crypto/formats/block-open.h"
 #include "crypto/volume/block.h"
 #include "crypto/cipher/init.h"
 #include "crypto/luks/luks2-header.h"

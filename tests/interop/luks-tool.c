@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "crypto/formats/block-open.h"
 #include "crypto/volume/block.h"
 #include "crypto/secret/secret.h"
 #include "util/base/endian.h"

@@ -128,5 +128,33 @@ class HeaderRule(unittest.TestCase):
         self.assertEqual(self.run_on("typedef struct A { int x; } A;\n").returncode, 1)  # no guard: twice is an error
 
 
+class FolderRule(unittest.TestCase):
+    def run_on(self, files):
+        folders = load("check-folders")
+        with tempfile.TemporaryDirectory() as root:
+            for path, text in files.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+            return [f"{path}:{line}: {what}" for path, line, what in folders.breaches(root)]
+
+    def test_an_include_along_an_arrow_passes(self):
+        self.assertEqual(self.run_on({"util/loop/a.c": '#include <a.h>\n#include "util/base/iov.h"\n#include "config.h"\n',
+                                      "crypto/luks/a.c": '#include "util/base/iov.h"\n'}), [])
+
+    def test_an_include_against_the_arrows_fails(self):
+        self.assertEqual(self.run_on({"util/base/a.c": '#include "util/loop/event-loop.h"\n'}),
+                         ['util/base/a.c:1: util/base may not include "util/loop/event-loop.h"'])
+
+    def test_a_folder_without_a_line_fails(self):
+        self.assertEqual(self.run_on({"block/new/a.c": "\n"}), ["block/new/a.c:1: folder block/new has no line in ARROWS"])
+
+    def test_a_circle_is_found(self):
+        folders = load("check-folders")
+        self.assertIsNone(folders.circle())
+        folders.ARROWS["util/base"] = ["util/options"]
+        self.assertIn("util/base -> util/options", folders.circle())
+
+
 if __name__ == "__main__":
     unittest.main()

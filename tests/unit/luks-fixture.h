@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "crypto/formats/block-open.h"
 #include "crypto/volume/block.h"
 #include "crypto/secret/secret.h"
 #include "tests/unit/crypto-fixture.h"

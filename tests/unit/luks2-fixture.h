@@ -4,6 +4,7 @@
 #define QBLOCK_TESTS_LUKS2_FIXTURE_H
 
 #include "config.h"
+#include "crypto/formats/block-open.h"
 #include "crypto/luks/luks2-meta.h"
 #include "tests/unit/luks-fixture.h"
 

@@ -3,6 +3,7 @@
 #include "block/crypt/crypt-io.h"
 
 #include "tests/unit/block-fixture.h"
+#include "crypto/formats/block-open.h"
 #include "crypto/cipher/init.h"
 #include "crypto/secret/secret.h"
 #include "util/base/units.h"

@@ -2,11 +2,12 @@
 /* After a volume is closed, no key and no passphrase is left anywhere in the process's memory, whether it was used, its
  * key slots were changed or it was not opened at all. While it is open, none is where a core dump would hold it. */
 #include "config.h"
+#include "crypto/formats/block-open.h"
 #include "crypto/volume/block-int.h"
 #include "crypto/hash/hash.h"
 #include "crypto/luks/luks-int.h"
 #include "crypto/luks/luks2-int.h"
-#include "crypto/kdf/luks2-kdf.h"
+#include "crypto/luks/luks2-kdf.h"
 #include "crypto/kdf/pbkdf.h"
 #include "crypto/cipher/sector-cipher.h"
 #include "tests/unit/key-scan.h"

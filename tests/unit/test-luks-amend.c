@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Changing the key slots of a LUKS1 header: what is done, what is refused, and what a cut at any write leaves. */
+#include "crypto/formats/block-open.h"
 #include "crypto/luks/luks-format.h"
 #include "tests/unit/luks-amend-fixture.h"
 #include "util/base/error.h"

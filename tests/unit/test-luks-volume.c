@@ -2,6 +2,7 @@
 /* LUKS1 and legacy volumes as CryptoBlocks: create, open, payload, errors, lending of ciphers to threads. */
 #include <pthread.h>
 
+#include "crypto/formats/block-open.h"
 #include "crypto/luks/luks-header.h"
 #include "tests/unit/luks-fixture.h"
 #include "util/base/endian.h"

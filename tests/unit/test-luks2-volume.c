@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* LUKS2 volumes as CryptoBlocks: create, open, payload, key slots, key derivation, what is said when it does not work.
  */
+#include "crypto/formats/block-open.h"
 #include "crypto/luks/luks2-disk.h"
 #include "crypto/luks/luks2-int.h"
 #include "crypto/luks/luks2-keyslot.h"

@@ -10,6 +10,7 @@
 #include "block/qcow2/alloc/qcow2-clusters.h"
 #include "block/qcow2/state/qcow2-int.h"
 #include "block/qcow2/map/qcow2-map.h"
+#include "block/qcow2/state/qcow2-reader.h"
 #include "tests/unit/block-fixture.h"
 #include "util/base/endian.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "block/core/reqlist.h"
+#include "util/loop/reqlist.h"
 
 #include "tests/unit/block-fixture.h"
 

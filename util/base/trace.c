@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "util/coroutine/co-lock.h"
+#include "util/base/pthread-guard.h"
 #include "util/base/error.h"
-#include "util/loop/event-loop.h"
+#include "util/base/clock.h"
 
 uint32_t trace_mask;
 

@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "util/base/pthread-guard.h"
 #include "util/coroutine/coroutine.h"
 
 typedef struct CoWaiter CoWaiter; /* lives on the waiting coroutine's stack */
@@ -60,13 +61,5 @@ static inline CoMutexGuard *coroutine_fn co_mutex_guard_take(CoMutex *m) { co_mu
 G_DEFINE_AUTOPTR_CLEANUP_FUNC(CoMutexGuard, co_mutex_unlock)
 #define CO_MUTEX_GUARD(m) \
     g_autoptr(CoMutexGuard) G_PASTE(co_guard_, __LINE__) G_GNUC_UNUSED = co_mutex_guard_take(m)
-
-/* Scoped guard for a plain, short pthread mutex; no yield inside. */
-typedef pthread_mutex_t PthreadGuard;
-static inline PthreadGuard *pthread_guard_take(pthread_mutex_t *m) { pthread_mutex_lock(m); return m; }
-static inline void pthread_guard_drop(PthreadGuard *m) { pthread_mutex_unlock(m); }
-G_DEFINE_AUTOPTR_CLEANUP_FUNC(PthreadGuard, pthread_guard_drop)
-#define PTHREAD_GUARD(m) \
-    g_autoptr(PthreadGuard) G_PASTE(pt_guard_, __LINE__) G_GNUC_UNUSED = pthread_guard_take(m)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the event loop knows of coroutines: their struct, their stacks, the pool a loop keeps. */
+/* What the event loop knows of coroutines: their struct, their stacks, and the host it is for them. */
 #ifndef QBLOCK_UTIL_COROUTINE_INT_H
 #define QBLOCK_UTIL_COROUTINE_INT_H
 
@@ -32,9 +32,11 @@ struct LoopItem {
     void *opaque;
 };
 
+typedef struct CoHost CoHost;
+
 struct Coroutine {
     /* Fixed for the life of the stack. */
-    EventLoop *loop;
+    CoHost *host;
 
     /* Only on the loop's thread. */
     CoContext ctx;
@@ -55,11 +57,20 @@ typedef struct CoroutinePool {
     unsigned count;
 } CoroutinePool;
 
-/* The thread's own stack as a context to come back to. */
-void co_context_init_thread(CoContext *ctx);
-void co_context_destroy_thread(CoContext *ctx);
+/* What coroutines need of the loop that runs them, which embeds it. Only on the loop's thread, but @post. */
+struct CoHost {
+    CoContext thread_ctx;
+    Coroutine *running;
+    CoroutinePool pool;
+    unsigned alive; /* coroutines made and not ended */
+    /* Fixed: queue @item on the loop, from any thread. */
+    void (*post)(CoHost *host, LoopItem *item);
+};
 
-/* Give the stacks of @loop's idle coroutines back. Context: the loop's thread, outside coroutines. */
-void coroutine_pool_drain(EventLoop *loop);
+/* Make @host that of this thread, which has none; all else in it is zero. Undone by co_host_leave(), when no coroutine
+ * of it is alive: the stacks it kept are given back. Context: the loop's thread, outside coroutines. */
+void co_host_enter(CoHost *host, void (*post)(CoHost *host, LoopItem *item));
+void co_host_leave(CoHost *host);
+CoHost *co_host_current(void); /* this thread's, or NULL. Context: any */
 
 #endif

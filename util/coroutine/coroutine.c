@@ -14,7 +14,6 @@
 
 #include "config.h"
 #include "util/coroutine/coroutine-int.h"
-#include "util/loop/event-loop-int.h"
 
 #ifdef HAVE_VALGRIND
 #include <valgrind/valgrind.h>
@@ -41,6 +40,8 @@
 #else
 #define STACK_FACTOR 1
 #endif
+
+static __thread CoHost *current_host;
 
 static size_t guard_bytes(void)
 {
@@ -86,7 +87,8 @@ static void stack_unmap(CoContext *ctx)
     munmap((char *)ctx->stack_low - guard, guard + ctx->stack_bytes);
 }
 
-void co_context_init_thread(CoContext *ctx)
+/* The thread's own stack as a context to come back to. */
+static void context_init_thread(CoContext *ctx)
 {
     pthread_attr_t attr;
 
@@ -98,11 +100,6 @@ void co_context_init_thread(CoContext *ctx)
 #ifdef QBLOCK_TSAN
     ctx->tsan_fiber = __tsan_get_current_fiber();
 #endif
-}
-
-void co_context_destroy_thread(CoContext *ctx)
-{
-    switch_context_destroy(&ctx->sw);
 }
 
 static void announce_switch(CoContext *from, CoContext *to, bool for_good)
@@ -131,7 +128,7 @@ static void context_switch(CoContext *from, CoContext *to)
 
 static CoContext *caller_context(Coroutine *co)
 {
-    return co->caller ? &co->caller->ctx : &co->loop->thread_ctx;
+    return co->caller ? &co->caller->ctx : &co->host->thread_ctx;
 }
 
 static void coroutine_main(void *arg)
@@ -150,63 +147,84 @@ static void coroutine_main(void *arg)
 }
 
 /* Run @co until it comes back. */
-static void run(EventLoop *loop, Coroutine *co)
+static void run(CoHost *host, Coroutine *co)
 {
-    Coroutine *from = loop->running;
+    Coroutine *from = host->running;
 
     co->caller = from;
     co->active = true;
-    loop->running = co;
-    context_switch(from ? &from->ctx : &loop->thread_ctx, &co->ctx);
-    loop->running = from;
+    host->running = co;
+    context_switch(from ? &from->ctx : &host->thread_ctx, &co->ctx);
+    host->running = from;
     co->active = false;
 }
 
-static void destroy(EventLoop *loop, Coroutine *co)
+static void destroy(CoHost *host, Coroutine *co)
 {
     /* One last visit, so that whoever annotates stacks sees it left for good. */
     co->entry = NULL;
-    run(loop, co);
+    run(host, co);
     switch_context_destroy(&co->ctx.sw);
     stack_unmap(&co->ctx);
     g_free(co);
 }
 
-static void recycle(EventLoop *loop, Coroutine *co)
+static void recycle(CoHost *host, Coroutine *co)
 {
     g_assert(!atomic_load_explicit(&co->queued, memory_order_relaxed));
-    loop->alive--;
-    if (loop->pool.count >= COROUTINE_POOL_MAX) {
-        destroy(loop, co);
+    host->alive--;
+    if (host->pool.count >= COROUTINE_POOL_MAX) {
+        destroy(host, co);
         return;
     }
-    co->pool_next = loop->pool.head;
-    loop->pool.head = co;
-    loop->pool.count++;
+    co->pool_next = host->pool.head;
+    host->pool.head = co;
+    host->pool.count++;
 }
 
-void coroutine_pool_drain(EventLoop *loop)
+static void pool_drain(CoHost *host)
 {
-    while (loop->pool.head) {
-        Coroutine *co = loop->pool.head;
+    while (host->pool.head) {
+        Coroutine *co = host->pool.head;
 
-        loop->pool.head = co->pool_next;
-        loop->pool.count--;
-        destroy(loop, co);
+        host->pool.head = co->pool_next;
+        host->pool.count--;
+        destroy(host, co);
     }
 }
 
-static Coroutine *pool_take(EventLoop *loop)
+void co_host_enter(CoHost *host, void (*post)(CoHost *host, LoopItem *item))
 {
-    Coroutine *co = loop->pool.head;
+    g_assert(!current_host);
+    context_init_thread(&host->thread_ctx);
+    host->post = post;
+    current_host = host;
+}
+
+void co_host_leave(CoHost *host)
+{
+    g_assert(host == current_host && !host->running && host->alive == 0);
+    pool_drain(host);
+    switch_context_destroy(&host->thread_ctx.sw);
+    current_host = NULL;
+}
+
+CoHost *co_host_current(void)
+{
+    return current_host;
+}
+
+static Coroutine *pool_take(CoHost *host)
+{
+    Coroutine *co = host->pool.head;
 
     if (co) {
-        loop->pool.head = co->pool_next;
-        loop->pool.count--;
+        host->pool.head = co->pool_next;
+        host->pool.count--;
         return co;
     }
     co = g_new0(Coroutine, 1);
-    co->loop = loop;
+    co->host = host;
     co->item.co = co;
     if (!stack_map(&co->ctx)) {
         g_free(co);
@@ -228,30 +246,30 @@ Coroutine *coroutine_new(CoroutineEntry *entry, void *opaque)
 
 Coroutine *coroutine_try_new(CoroutineEntry *entry, void *opaque)
 {
-    EventLoop *loop = event_loop_current();
+    CoHost *host = current_host;
 
-    g_assert(loop && entry);
-    Coroutine *co = pool_take(loop);
+    g_assert(host && entry);
+    Coroutine *co = pool_take(host);
     if (!co) {
         return NULL;
     }
     co->entry = entry;
     co->opaque = opaque;
     co->ended = false;
-    loop->alive++;
+    host->alive++;
     return co;
 }
 
 void coroutine_enter(Coroutine *co)
 {
-    EventLoop *loop = co->loop;
+    CoHost *host = co->host;
 
-    g_assert(loop == event_loop_current());
+    g_assert(host == current_host);
     g_assert(!co->active && !co->ended);
     g_assert(!atomic_load_explicit(&co->queued, memory_order_relaxed));
-    run(loop, co);
+    run(host, co);
     if (co->ended) {
-        recycle(loop, co);
+        recycle(host, co);
     }
 }
 
@@ -268,7 +286,7 @@ void coroutine_wake(Coroutine *co)
     bool queued = atomic_exchange_explicit(&co->queued, true, memory_order_relaxed);
 
     g_assert(!queued); /* a second wake for one yield */
-    loop_post(co->loop, &co->item);
+    co->host->post(co->host, &co->item);
 }
 
 void coroutine_fn coroutine_reschedule(void)
@@ -279,17 +297,12 @@ void coroutine_fn coroutine_reschedule(void)
 
 Coroutine *coroutine_self(void)
 {
-    EventLoop *loop = event_loop_current();
+    CoHost *host = current_host;
 
-    return loop ? loop->running : NULL;
+    return host ? host->running : NULL;
 }
 
 bool in_coroutine(void)
 {
     return coroutine_self() != NULL;
-}
-
-EventLoop *coroutine_loop(const Coroutine *co)
-{
-    return co->loop;
 }

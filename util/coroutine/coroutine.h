@@ -15,7 +15,6 @@
 #define COROUTINE_STACK_BYTES (128u << 10) /* larger in sanitizer builds */
 
 typedef struct Coroutine Coroutine;
-typedef struct EventLoop EventLoop;
 typedef void CoroutineEntry(void *opaque);
 
 /* Make a coroutine on the current thread's loop; it starts at the first coroutine_enter() or coroutine_wake().
@@ -42,6 +41,5 @@ void coroutine_fn coroutine_reschedule(void);
 
 Coroutine *coroutine_self(void); /* the running coroutine, or NULL outside one */
 bool in_coroutine(void);
-EventLoop *coroutine_loop(const Coroutine *co);
 
 #endif

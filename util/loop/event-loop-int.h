@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The inside of an event loop, for the files that make it: event-loop.c (queues, wakes, turns), loop-io.c (the
- * coroutine calls), loop-timer.c, loop-thread.c, loop-gsource.c, the engines, and coroutine.c.
+ * coroutine calls), loop-timer.c, loop-thread.c, loop-gsource.c, the engines.
  *
  * One turn of a loop: wait for the engine (not at all while something is ready), take what other threads posted, move
  * expired timers to the ready queue, run what is ready. */
@@ -49,6 +49,8 @@ int coroutine_fn loop_worker_fdatasync(EventLoop *loop, int fd);
 #define LOOP_INLINE_MAX 32
 
 struct EventLoop {
+    CoHost host; /* of the coroutines on it; first, so that a host is its loop */
+
     /* Fixed after event_loop_new(). */
     const LoopEngineOps *ops;
     void *engine;
@@ -56,10 +58,6 @@ struct EventLoop {
     int wake_fd; /* eventfd; written only to end a sleep */
 
     /* Only on the loop's thread. */
-    CoContext thread_ctx;
-    Coroutine *running;
-    CoroutinePool pool;
-    unsigned alive;        /* coroutines made and not ended */
     unsigned inflight;     /* I/O calls of coroutines that the engine holds */
     unsigned inline_calls; /* since the last turn */
     LoopItem *ready_head, **ready_tail;

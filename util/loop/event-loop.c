@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "config.h"
@@ -21,8 +20,6 @@
 #ifdef HAVE_VALGRIND
 #include <valgrind/valgrind.h>
 #endif
-
-static __thread EventLoop *current_loop;
 
 static LoopItem asleep_mark;
 #define LOOP_ASLEEP (&asleep_mark)
@@ -37,25 +34,19 @@ unsigned event_loops_awake(void)
 
 EventLoop *event_loop_current(void)
 {
-    return current_loop;
+    return (EventLoop *)co_host_current();
 }
 
 unsigned event_loop_ordinal(void)
 {
-    return current_loop ? current_loop->ordinal : 0;
+    const EventLoop *loop = event_loop_current();
+
+    return loop ? loop->ordinal : 0;
 }
 
 const char *event_loop_engine_name(const EventLoop *loop)
 {
     return loop->ops->name;
-}
-
-int64_t clock_monotonic_ns(void)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
 }
 
 /* --- queues --- */
@@ -87,7 +78,7 @@ static void write_wake(int fd)
 
 void loop_post(EventLoop *loop, LoopItem *item)
 {
-    if (loop == current_loop) {
+    if (loop == event_loop_current()) {
         ready_push(loop, item);
         return;
     }
@@ -100,6 +91,11 @@ void loop_post(EventLoop *loop, LoopItem *item)
     if (old == LOOP_ASLEEP) {
         write_wake(fd);
     }
+}
+
+static void post_to_host(CoHost *host, LoopItem *item)
+{
+    loop_post((EventLoop *)host, item);
 }
 
 bool loop_has_ready(const EventLoop *loop)
@@ -195,7 +191,7 @@ void loop_turn(EventLoop *loop, bool may_block)
 {
     int64_t timeout_ns = 0;
 
-    g_assert(loop == current_loop && !loop->running);
+    g_assert(loop == event_loop_current() && !loop->host.running);
     if (may_block && loop_sleep_begin(loop)) {
         timeout_ns = loop->timers.count > 0 ? loop_timers_wait_ns(&loop->timers, clock_monotonic_ns()) : -1;
     }
@@ -269,7 +265,7 @@ EventLoop *event_loop_new(EventLoopEngine engine, GError **errp)
     EventLoop *loop;
     int wake_fd = eventfd(0, EFD_CLOEXEC);
 
-    g_assert(!current_loop);
+    g_assert(!event_loop_current());
     if (wake_fd < 0) {
         error_set_errno(errp, errno, "Could not set up an event loop");
         return NULL;
@@ -284,8 +280,7 @@ EventLoop *event_loop_new(EventLoopEngine engine, GError **errp)
         g_free(loop);
         return NULL;
     }
-    co_context_init_thread(&loop->thread_ctx);
-    current_loop = loop;
+    co_host_enter(&loop->host, post_to_host);
     atomic_fetch_add_explicit(&loops_awake, 1, memory_order_relaxed);
     return loop;
 }
@@ -295,10 +290,9 @@ void event_loop_free(EventLoop *loop)
     if (!loop) {
         return;
     }
-    g_assert(loop == current_loop && !loop->running);
+    g_assert(loop == event_loop_current() && !loop->host.running);
     loop_sleep_end(loop);
-    g_assert(loop->alive == 0 && !loop->ready_head);
-    coroutine_pool_drain(loop);
+    g_assert(loop->host.alive == 0 && !loop->ready_head);
     loop->ops->destroy(loop);
     /* A write and a read of our own come after those of every poster, also in the eyes of a race detector. */
     loop->wakes_expected++;
@@ -313,8 +307,7 @@ void event_loop_free(EventLoop *loop)
     }
     close(loop->wake_fd);
     loop_timers_destroy(&loop->timers);
-    co_context_destroy_thread(&loop->thread_ctx);
-    current_loop = NULL;
+    co_host_leave(&loop->host);
     atomic_fetch_sub_explicit(&loops_awake, 1, memory_order_relaxed);
     g_free(loop);
 }
@@ -346,7 +339,7 @@ void event_loop_run_co(EventLoop *loop, CoroutineEntry *entry, void *opaque)
 {
     RunCo r = {.entry = entry, .opaque = opaque};
 
-    g_assert(loop == current_loop && !loop->running);
+    g_assert(loop == event_loop_current() && !loop->host.running);
     coroutine_wake(coroutine_new(run_co_entry, &r));
     while (!r.done) {
         loop_turn(loop, true);

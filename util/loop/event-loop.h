@@ -12,7 +12,10 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
+#include "util/base/clock.h"
 #include "util/coroutine/coroutine.h"
+
+typedef struct EventLoop EventLoop;
 
 typedef enum EventLoopEngine { EVENT_LOOP_AUTO, EVENT_LOOP_IO_URING, EVENT_LOOP_EPOLL } EventLoopEngine;
 
@@ -58,8 +61,6 @@ int coroutine_fn loop_co_fdatasync(int fd, LoopIoBy by); /* never HERE: a sync w
 /* Wait until @fd has one of @events (POLLIN/POLLOUT) or an error; returns the ready events. */
 int coroutine_fn loop_co_poll(int fd, short events);
 void coroutine_fn loop_co_sleep_ns(int64_t ns);
-
-int64_t clock_monotonic_ns(void); /* Context: any */
 
 /* Loops of the process that are not waiting for an event now: threads that use a CPU. Context: any. */
 unsigned event_loops_awake(void);

@@ -164,7 +164,7 @@ static int epoll_engine_pollable_fd(EventLoop *loop)
 static int coroutine_fn epoll_engine_poll(EventLoop *loop, int fd, short events)
 {
     EpollEngine *e = loop->engine;
-    PollWaiter waiter = {.co = loop->running, .events = events};
+    PollWaiter waiter = {.co = loop->host.running, .events = events};
     FdWatch *w = g_hash_table_lookup(e->watches, GINT_TO_POINTER(fd));
     int op = w ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
     int ret;

@@ -126,7 +126,7 @@ static int uring_pollable_fd(EventLoop *loop)
 
 static int coroutine_fn submit(EventLoop *loop, struct io_uring_sqe *sqe)
 {
-    UringRequest req = {.co = loop->running};
+    UringRequest req = {.co = loop->host.running};
 
     io_uring_sqe_set_data(sqe, &req);
     loop->inflight++;

@@ -14,7 +14,7 @@ static EventLoop *running_loop(void)
 {
     EventLoop *loop = event_loop_current();
 
-    g_assert(loop && loop->running);
+    g_assert(loop && loop->host.running);
     return loop;
 }
 
@@ -181,6 +181,6 @@ void coroutine_fn loop_co_sleep_ns(int64_t ns)
     if (__builtin_add_overflow(clock_monotonic_ns(), ns, &deadline_ns)) {
         deadline_ns = INT64_MAX;
     }
-    loop_timers_add(&loop->timers, deadline_ns, loop->running);
+    loop_timers_add(&loop->timers, deadline_ns, loop->host.running);
     coroutine_yield();
 }

@@ -45,7 +45,7 @@ static void *thread_main(void *arg)
     if (!loop) {
         return NULL;
     }
-    while (!t->stopping || loop->alive > 0 || loop_has_ready(loop)) {
+    while (!t->stopping || loop->host.alive > 0 || loop_has_ready(loop)) {
         loop_turn(loop, true);
     }
     event_loop_free(loop);

@@ -11,7 +11,7 @@
 
 #include "util/coroutine/co-lock.h"
 #include "util/base/cpu-relax.h"
-#include "util/loop/event-loop.h"
+#include "util/base/clock.h"
 #include "util/thread/thread-pool-int.h"
 
 enum {

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "block/qcow2/data/qcow2-io.h"
-#include "block/qcow2/map/qcow2-map.h"
+#include "block/qcow2/state/qcow2-overlap.h"
+#include "block/qcow2/state/qcow2-reader.h"
 #include "block/qcow2/alloc/qcow2-refcount.h"
 #include "util/base/trace.h"
 

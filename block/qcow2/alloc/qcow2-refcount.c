@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "block/qcow2/alloc/qcow2-clusters.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/state/qcow2-overlap.h"
 #include "util/base/endian.h"
 #include "util/base/trace.h"
 

@@ -5,7 +5,7 @@
 
 #include "block/qcow2/alloc/qcow2-clusters.h"
 #include "block/qcow2/format/qcow2-file.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/state/qcow2-overlap.h"
 #include "block/qcow2/alloc/qcow2-refcount.h"
 #include "util/base/endian.h"
 #include "util/base/error.h"

@@ -8,9 +8,8 @@
 #include <stdio.h>
 
 #include "block/qcow2/check/qcow2-check-int.h"
-#include "block/qcow2/control/qcow2-control.h"
 #include "block/qcow2/format/qcow2-header-io.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/map/qcow2-flush.h"
 #include "util/base/endian.h"
 
 /* --- helpers of all parts --- */
@@ -252,19 +251,6 @@ int coroutine_fn qcow2_check_image(Qcow2State *s, BlockCheckResult *res, unsigne
     release(&c);
     if (ret == 0 && fix && !res->corruptions && !res->check_errors) {
         ret = clear_bits(&c);
-    }
-    return ret;
-}
-
-int coroutine_fn qcow2_check(BlockNode *node, BlockCheckResult *res, unsigned fix)
-{
-    Qcow2State *s = qcow2_state(node);
-
-    CO_MUTEX_GUARD(&s->meta_lock);
-    int ret = s->refs.table ? qcow2_flush_metadata_locked(s, true) : 0;
-    ret = ret < 0 ? ret : qcow2_check_image(s, res, fix);
-    if (fix && s->l1.table && !qcow2_reload_tables_locked(s, NULL)) {
-        ret = ret < 0 ? ret : -EIO;
     }
     return ret;
 }

@@ -25,7 +25,7 @@ bool coroutine_fn qcow2_measure(const OptDict *options, BlockNode *node, BlockMe
 int coroutine_fn qcow2_get_info(BlockNode *node, BlockInfo *info);
 InfoTree *coroutine_fn qcow2_specific_info(BlockNode *node, GError **errp);
 
-/* --- qcow2-check --- */
+/* --- qcow2-verify --- */
 int coroutine_fn qcow2_check(BlockNode *node, BlockCheckResult *res, unsigned fix);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "block/qcow2/control/qcow2-crypto.h"
 #include "block/qcow2/format/qcow2-header-io.h"
-#include "block/qcow2/data/qcow2-io.h"
 #include "block/qcow2/control/qcow2-prealloc.h"
 #include "block/qcow2/control/qcow2-spec.h"
 #include "util/base/aligned-buf.h"

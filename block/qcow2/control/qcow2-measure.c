@@ -80,7 +80,7 @@ static bool coroutine_fn count_required(const Qcow2Spec *spec, BlockNode *node, 
 /* Could the source hold persistent bitmaps, and holds none? Of those it holds this build does not know the size yet. */
 static bool lacks_bitmaps(BlockNode *node)
 {
-    if (!node || node->drv != &block_driver_qcow2) {
+    if (!node || node->drv->co_measure != qcow2_measure) {
         return false;
     }
     const Qcow2Header *h = &qcow2_state(node)->header;

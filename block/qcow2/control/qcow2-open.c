@@ -12,7 +12,7 @@
 #include "block/qcow2/alloc/qcow2-clusters.h"
 #include "block/qcow2/control/qcow2-crypto.h"
 #include "block/qcow2/format/qcow2-header-io.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/map/qcow2-flush.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "block/qcow2/control/qcow2-options.h"
 #include "util/base/error.h"

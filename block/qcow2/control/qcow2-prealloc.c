@@ -2,7 +2,7 @@
 #include "block/qcow2/control/qcow2-prealloc.h"
 
 #include "block/qcow2/alloc/qcow2-clusters.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/map/qcow2-flush.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "util/base/error.h"
 

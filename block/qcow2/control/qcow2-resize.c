@@ -12,6 +12,7 @@
 #include "block/qcow2/data/qcow2-io.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "block/qcow2/control/qcow2-prealloc.h"
+#include "block/qcow2/map/qcow2-flush.h"
 #include "util/base/aligned-buf.h"
 #include "util/base/error.h"
 

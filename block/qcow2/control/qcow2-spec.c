@@ -5,6 +5,7 @@
 
 #include "block/qcow2/control/qcow2-crypto.h"
 #include "block/qcow2/format/qcow2-format.h"
+#include "crypto/formats/block-open.h"
 #include "util/base/error.h"
 
 /* In the order of the "Formatting" line. */

@@ -5,7 +5,8 @@
 #include <inttypes.h>
 
 #include "block/qcow2/alloc/qcow2-clusters.h"
-#include "block/qcow2/data/qcow2-io.h"
+#include "block/qcow2/map/qcow2-flush.h"
+#include "block/qcow2/state/qcow2-overlap.h"
 #include "block/qcow2/data/qcow2-join.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "util/base/trace.h"

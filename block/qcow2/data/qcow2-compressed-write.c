@@ -7,7 +7,6 @@
 #include "block/qcow2/data/qcow2-alloc.h"
 #include "block/qcow2/alloc/qcow2-clusters.h"
 #include "block/qcow2/data/qcow2-compressed.h"
-#include "block/qcow2/data/qcow2-io.h"
 #include "block/qcow2/data/qcow2-threads.h"
 #include "util/base/aligned-buf.h"
 #include "util/coroutine/co-tasks.h"

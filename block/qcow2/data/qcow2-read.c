@@ -9,6 +9,7 @@
 #include "block/qcow2/data/qcow2-io.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "block/qcow2/data/qcow2-threads.h"
+#include "block/qcow2/state/qcow2-reader.h"
 #include "util/coroutine/co-tasks.h"
 #include "util/base/trace.h"
 

@@ -10,6 +10,7 @@
 #include "block/qcow2/data/qcow2-join.h"
 #include "block/qcow2/data/qcow2-read.h"
 #include "block/qcow2/data/qcow2-threads.h"
+#include "block/qcow2/map/qcow2-flush.h"
 #include "util/coroutine/co-tasks.h"
 #include "util/base/trace.h"
 
@@ -154,5 +155,18 @@ int coroutine_fn qcow2_co_write(BlockNode *node, const BlockRw *rw)
           (uint64_t)rw->bytes, rw->flags);
     int ret = rw->flags & BLOCK_REQ_COMPRESSED ? qcow2_write_compressed(s, rw) : write_plain(s, rw);
     trace(TRACE_QCOW2, "write_done", "req=%u ret=%d", req, ret);
+    return ret;
+}
+
+int coroutine_fn qcow2_co_flush(BlockNode *node)
+{
+    Qcow2State *s = qcow2_state(node);
+
+    if (s->corrupt) {
+        return -ENOMEDIUM;
+    }
+    qcow2_meta_lock(s, "flush");
+    int ret = qcow2_flush_metadata_locked(s, false);
+    qcow2_meta_unlock(s, "flush");
     return ret;
 }

@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "block/qcow2/format/qcow2-format.h"
-#include "block/qcow2/state/qcow2-int.h"
 #include "util/base/aligned-buf.h"
 #include "util/base/error.h"
 
@@ -55,9 +54,4 @@ int coroutine_fn qcow2_header_store(BlockNode *file, const Qcow2Header *h)
     }
     int ret = qcow2_header_encode(h, cluster);
     return ret < 0 ? ret : block_co_pwrite(file, 0, cluster, bytes, 0);
-}
-
-int coroutine_fn qcow2_write_header_locked(Qcow2State *s)
-{
-    return qcow2_header_store(s->node->file, &s->header);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "block/qcow2/map/qcow2-map.h"
+#include "block/qcow2/state/qcow2-reader.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -100,44 +101,6 @@ static bool decode_run(const Qcow2State *s, const void *table, uint64_t guest_of
     return true;
 }
 
-static void reader_begin(Qcow2State *s, Qcow2Reader *r, uint64_t host_off, uint64_t bytes)
-{
-    r->host_off = host_off;
-    r->bytes = bytes;
-    r->prev = NULL;
-    r->next = s->readers;
-    if (s->readers) {
-        s->readers->prev = r;
-    }
-    s->readers = r;
-}
-
-void qcow2_reader_end(Qcow2State *s, Qcow2Reader *r)
-{
-    if (r->bytes == 0) {
-        return;
-    }
-    qcow2_cache_lock(s->l2);
-    *(r->prev ? &r->prev->next : &s->readers) = r->next;
-    if (r->next) {
-        r->next->prev = r->prev;
-    }
-    r->bytes = 0;
-    qcow2_cache_unlock(s->l2);
-}
-
-bool qcow2_readers_overlap(Qcow2State *s, uint64_t host_off, uint64_t bytes)
-{
-    bool hit = false;
-
-    qcow2_cache_lock(s->l2);
-    for (const Qcow2Reader *r = s->readers; r && !hit; r = r->next) {
-        hit = r->host_off < host_off + bytes && host_off < r->host_off + r->bytes;
-    }
-    qcow2_cache_unlock(s->l2);
-    return hit;
-}
-
 /* Bytes from @guest_off to where the L1 entries from its own on stop being empty; guard held. */
 static uint64_t empty_l1_span(const Qcow2State *s, uint64_t guest_off, uint64_t bytes)
 {
@@ -207,9 +170,9 @@ int coroutine_fn qcow2_lookup(Qcow2State *s, uint64_t guest_off, uint64_t *bytes
     }
     if (d.what == SOUND && reader && !map->copied) {
         if (map->kind == QCOW2_KIND_COMPRESSED) {
-            reader_begin(s, reader, map->host_off, map->host_bytes);
+            qcow2_reader_begin_locked(s, reader, map->host_off, map->host_bytes);
         } else if (map->kind == QCOW2_KIND_NORMAL) {
-            reader_begin(s, reader, map->host_off, *bytes);
+            qcow2_reader_begin_locked(s, reader, map->host_off, *bytes);
         }
     }
     qcow2_cache_unlock(s->l2);

@@ -4,6 +4,7 @@
 #define QBLOCK_BLOCK_QCOW2_MAP_H
 
 #include "block/qcow2/state/qcow2-int.h"
+#include "block/qcow2/state/qcow2-reader.h"
 
 typedef enum Qcow2Kind {
     QCOW2_KIND_UNALLOCATED, /* backing chain, else zeros */
@@ -28,9 +29,6 @@ typedef struct Qcow2Map {
  *           read.
  * Context:  coroutine, no lock held (meta_lock may be held when @reader is NULL); yields on a cache miss. */
 int coroutine_fn qcow2_lookup(Qcow2State *s, uint64_t guest_off, uint64_t *bytes, Qcow2Map *map, Qcow2Reader *reader);
-void qcow2_reader_end(Qcow2State *s, Qcow2Reader *reader);
-/* Is any registered reader inside the host range? Context: any, l2 guard not held. */
-bool qcow2_readers_overlap(Qcow2State *s, uint64_t host_off, uint64_t bytes);
 
 /* --- L1 --- */
 bool coroutine_fn qcow2_l1_load(Qcow2State *s, GError **errp);

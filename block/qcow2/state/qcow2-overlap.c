@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Refuse writes onto metadata (qcow2 sheet section 17), from what is in memory. */
+#include "block/qcow2/state/qcow2-overlap.h"
+
 #include <inttypes.h>
 
-#include "block/qcow2/data/qcow2-io.h"
 
 /* Above so many entries the L1 and refcount tables are not scanned on each write; cached tables are still found. */
 enum { SCAN_ENTRIES = 8192 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The reaction to impossible metadata: say it once, and stop writing before it spreads. Source: qcow2 sheet section 17.
- */
+/* What an image says of itself: its header, and the reaction to impossible metadata - say it once, and stop writing
+ * before it spreads. Source: qcow2 sheet section 17. */
 #include "block/qcow2/state/qcow2-int.h"
+#include "block/qcow2/format/qcow2-header-io.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -41,4 +42,9 @@ int coroutine_fn qcow2_mark_corrupt(Qcow2State *s, bool fatal, const char *fmt, 
         set_corrupt_bit_locked(s);
     }
     return -EIO;
+}
+
+int coroutine_fn qcow2_write_header_locked(Qcow2State *s)
+{
+    return qcow2_header_store(s->node->file, &s->header);
 }

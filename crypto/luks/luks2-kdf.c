@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "crypto/kdf/luks2-kdf.h"
+#include "crypto/luks/luks2-kdf.h"
 
 #include <sys/mman.h>
 #include <time.h>

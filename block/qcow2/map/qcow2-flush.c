@@ -9,11 +9,11 @@
  *   5 sync, L1 table           tables before the entry that points at them (I3)
  *   6 sync, frees              mappings are gone on disk before counts drop or clusters are given out again (I4)
  * A step with nothing to write is left out, and so is a sync that nothing needs. */
+#include "block/qcow2/map/qcow2-flush.h"
+
 #include <inttypes.h>
 
-#include "block/qcow2/data/qcow2-alloc.h"
 #include "block/qcow2/alloc/qcow2-clusters.h"
-#include "block/qcow2/data/qcow2-io.h"
 #include "block/qcow2/map/qcow2-map.h"
 #include "block/qcow2/alloc/qcow2-refcount.h"
 #include "util/base/trace.h"
@@ -104,18 +104,5 @@ int coroutine_fn qcow2_flush_metadata_locked(Qcow2State *s, bool again)
     if (ret == 0 && again) {
         ret = flush_once(s);
     }
-    return ret;
-}
-
-int coroutine_fn qcow2_co_flush(BlockNode *node)
-{
-    Qcow2State *s = qcow2_state(node);
-
-    if (s->corrupt) {
-        return -ENOMEDIUM;
-    }
-    qcow2_meta_lock(s, "flush");
-    int ret = qcow2_flush_metadata_locked(s, false);
-    qcow2_meta_unlock(s, "flush");
     return ret;
 }
