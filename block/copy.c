@@ -259,8 +259,8 @@ static void window_skip_turn(CopyWindow *win)
 
 static int coroutine_fn write_zeros(CopyJob *job, int64_t offset, int64_t bytes)
 {
-    int ret =
-        job->opts->target_is_zero ? 0 : block_co_pwrite_zeroes(job->opts->target, offset, bytes, BLOCK_REQ_MAY_UNMAP);
+    unsigned flags = job->opts->keep_space ? 0 : BLOCK_REQ_MAY_UNMAP;
+    int ret = job->opts->target_is_zero ? 0 : block_co_pwrite_zeroes(job->opts->target, offset, bytes, flags);
 
     if (ret < 0) {
         job_fail(job, BLOCK_COPY_WRITE, offset, ret);

@@ -24,6 +24,7 @@ typedef struct BlockCopyOptions {
     bool out_of_order;
     bool compressed;
     bool target_is_zero;       /* the target reads as zeros already */
+    bool keep_space;           /* zeros that are written may not unmap what the target has */
     size_t sparse_bytes;       /* shortest run of zeros to leave out; 0 = write everything */
     Progress *progress;        /* borrowed or NULL; counts source bytes */
 } BlockCopyOptions;

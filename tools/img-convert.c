@@ -276,6 +276,7 @@ static int coroutine_fn copy_all(Convert *c)
         .source_base = a->backing ? find_source_base(c) : NULL,
     };
 
+    convert_settle_zeros(c, &opts);
     opts.progress = progress_new(a->progress && !a->quiet, block_copy_total(sources, c->sources->len));
     int ret = block_co_copy(&opts, &where);
     if (ret == 0) {
