@@ -144,6 +144,7 @@ void block_node_set_length(BlockNode *node, int64_t bytes);
 /* Every driver, in probing order. */
 extern const BlockDriver *const block_drivers[]; /* NULL-ended; block/drivers.c */
 extern const BlockDriver block_driver_file, block_driver_host_device, block_driver_raw, block_driver_luks,
-    block_driver_qcow2, block_driver_null_co, block_driver_null_aio, block_driver_fault, block_driver_record;
+    block_driver_qcow2, block_driver_null_co, block_driver_null_aio, block_driver_fault, block_driver_record,
+    block_driver_testdev;
 
 #endif
