@@ -17,7 +17,8 @@ typedef struct BlockCopyOptions {
     BlockNode *const *sources; /* borrowed; concatenated */
     size_t n_sources;
     BlockNode *source_base;    /* copy what layers above this one decide, leave the rest; NULL = copy everything */
-    bool target_has_backing;   /* what the source does not decide above source_base is left to it */
+    bool target_has_backing;   /* what the source does not decide above source_base is left to it, but where the target
+                                * hides it */
     BlockNode *target;         /* borrowed; at least as long as the sources together */
     unsigned workers;          /* windows in flight, 1 .. COPY_MAX_WORKERS */
     unsigned loops;            /* event loops to spread them over; 0 = one per CPU, at most workers */
