@@ -124,7 +124,9 @@ bool coroutine_fn qcow2_preallocate(Qcow2State *s, uint64_t guest_off, uint64_t 
 {
     CO_MUTEX_GUARD(&s->meta_lock);
 
-    guest_off = qcow2_cluster_start(&s->geo, guest_off);
+    /* A cluster that the range starts in may show the backing file before it: mapped, it would hide that. */
+    guest_off = s->node->backing || s->node->backing_name ? qcow2_cluster_end(&s->geo, guest_off)
+                                                          : qcow2_cluster_start(&s->geo, guest_off);
     while (guest_off < guest_end) {
         void *table;
         int ret = qcow2_l2_get_writable_locked(s, guest_off, &table);
