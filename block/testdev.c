@@ -149,6 +149,15 @@ static int coroutine_fn testdev_co_discard(BlockNode *node, int64_t offset, int6
     g_assert_not_reached();
 }
 
+static int coroutine_fn testdev_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st)
+{
+    *st = (BlockStatus){.flags = BLOCK_STATUS_ALLOCATED | BLOCK_STATUS_OFFSET | BLOCK_STATUS_DATA,
+                        .bytes = bytes,
+                        .host_off = offset,
+                        .file = node};
+    return 0;
+}
+
 static int64_t coroutine_fn testdev_co_getlength(BlockNode *node)
 {
     return node->file->total_bytes;
@@ -179,6 +188,7 @@ const BlockDriver block_driver_testdev = {
     .supported_write_flags = BLOCK_REQ_OWN_BUFFER,
     .co_write_zeroes = testdev_co_write_zeroes,
     .co_discard = testdev_co_discard,
+    .co_status = testdev_co_status,
     .co_getlength = testdev_co_getlength,
     .co_truncate = testdev_co_truncate,
 };

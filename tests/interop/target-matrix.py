@@ -9,8 +9,8 @@ with the source: with zeros and holes of all lengths in it, ends that are no mul
 and as qcow2. New targets, and with -n targets that are there and hold old data; -S 0, -S 512, -W, -t none, -c,
 --target-is-zero (which is the user's word: the target is zero then, but for encrypted ones, where nobody believes it).
 
-One line for each storage and format: how many ways, or what was wrong. Exit status 1 on failure, 77 when no loop device
-is to be had for a storage that was asked for.
+One line for each storage and format: how many ways, or what was wrong; a storage for which no loop device is to be had
+is skipped, and the reason printed. Exit status 1 on failure.
 """
 
 import argparse
@@ -150,22 +150,24 @@ def null_source(tools, folder):
     tools.must('qemu-img', 'convert', '-n', '-f', 'raw', place.path, '--target-image-opts', null)
 
 
-def run_storage(matrix, storage, verbose):
-    """How many formats failed."""
-    failed = 0
-    place = targets.Place(storage, matrix.folder, ROOM if targets.STORAGES[storage] else SIZE)
+def run_storage(matrix, storage, count):
+    """Adds a passed, failed or skipped format each to @count."""
+    try:
+        place = targets.Place(storage, matrix.folder, ROOM if targets.STORAGES[storage] else SIZE)
+    except OSError as e:
+        print(f'skipped: {storage}: no loop device to be had: {e}')
+        count['skipped'] += len(targets.FORMATS)
+        return
     try:
         for fmt in targets.FORMATS:
-            if verbose:
-                print(storage, fmt)
             try:
-                print(f'{storage} {fmt}: {matrix.run(fmt, place)} ways, all the same')
+                print(f'{storage} {fmt}: {matrix.run(fmt, place)} ways, all the same', flush=True)
+                count['passed'] += 1
             except Mismatch as e:
-                failed += 1
-                print(f'{storage} {fmt}: WRONG: {e}')
+                print(f'{storage} {fmt}: WRONG: {e}', flush=True)
+                count['failed'] += 1
     finally:
         place.close()
-    return failed
 
 
 def main():
@@ -173,26 +175,23 @@ def main():
     p.add_argument('--ours', default=os.path.join(targets.TREE, 'build/tools'))
     p.add_argument('--dir', help='folder to work in (a temporary one)')
     p.add_argument('--storage', default=','.join(targets.STORAGES))
-    p.add_argument('-v', action='store_true', dest='verbose')
+    p.add_argument('-v', action='store_true', dest='verbose', help='print every command')
     a = p.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that devices are taken away
     folder = tempfile.mkdtemp(prefix='target-matrix-', dir=a.dir)
-    failed = 0
+    count = {'passed': 0, 'failed': 0, 'skipped': 0}
     try:
-        tools = targets.Tools(a.ours)
-        matrix = Matrix(tools, folder, a.verbose)
-        null_source(tools, folder)
+        matrix = Matrix(targets.Tools(a.ours), folder, a.verbose)
+        null_source(matrix.tools, folder)
         for storage in a.storage.split(','):
-            failed += run_storage(matrix, storage, a.verbose)
-    except OSError as e:
-        print(f'needs loop devices: {e}')
-        return 77
+            run_storage(matrix, storage, count)
     except Mismatch as e:
         print(f'WRONG: {e}')
-        return 1
+        count['failed'] += 1
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 1 if failed else 0
+    print(', '.join(f'{n} {what}' for what, n in count.items()))
+    return 1 if count['failed'] else 0
 
 
 if __name__ == '__main__':

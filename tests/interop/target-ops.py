@@ -377,12 +377,12 @@ def usable_storages(folder, with_loops):
             targets.LoopDevice(os.path.join(folder, 'probe'), 1 << 20, 4096).close()
             return tuple(targets.STORAGES)
         except OSError as e:
-            print(f'target-ops: no loop devices ({e}): files and testdev only')
+            print(f'skipped: target-ops: loop devices, none to be had: {e}')
     return tuple(s for s in targets.STORAGES if not targets.is_loop(s))
 
 
 def run_all(a, folder, storages):
-    """How many seeds failed."""
+    """How many seeds passed, and how many failed."""
     tools = targets.Tools(a.ours)
     start, seeds, results = time.monotonic(), iter(range(a.first, a.first + a.seeds)), []
 
@@ -399,8 +399,8 @@ def run_all(a, folder, storages):
         for worker in [pool.submit(work) for _ in range(a.jobs)]:
             worker.result()
     failed = sum(r is not None for r in results)
-    print(f'target-ops: {len(results)} histories, {failed} failed, {time.monotonic() - start:.0f} s')
-    return failed
+    print(f'target-ops: {time.monotonic() - start:.0f} s')
+    return len(results) - failed, failed
 
 
 def main():
@@ -416,9 +416,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that devices are taken away
     folder = tempfile.mkdtemp(prefix='target-ops-')
     try:
-        failed = run_all(a, folder, usable_storages(folder, not a.no_loop))
+        storages = usable_storages(folder, not a.no_loop)
+        passed, failed = run_all(a, folder, storages)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+    skipped = int(not a.no_loop and len(storages) < len(targets.STORAGES))
+    print(f'{passed} passed, {failed} failed, {skipped} skipped')
     return 1 if failed else 0
 
 
