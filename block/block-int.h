@@ -59,6 +59,9 @@ struct BlockDriver {
     int coroutine_fn (*co_flush)(BlockNode *node); /* own metadata; then the io layer flushes node->file. NULL = none */
     /* NULL = all data. */
     int coroutine_fn (*co_status)(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
+    /* Does [@offset, +@bytes) read as zeros at this moment, by facts that the driver has itself? Not by who made the
+     * image, or that it is new. What a cipher is between never does. NULL: "I do not know", which is no. */
+    bool coroutine_fn (*co_reads_zero)(BlockNode *node, int64_t offset, int64_t bytes);
     int64_t coroutine_fn (*co_getlength)(BlockNode *node);
     /* New space reads as zeros, also where a longer backing file has data. */
     bool coroutine_fn (*co_truncate)(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
@@ -101,6 +104,7 @@ struct BlockNode {
     char *backing_name;      /* as stored in the image; set by the driver's co_open */
     char *backing_format;    /* as stored */
     bool encrypted;
+    bool is_device;          /* protocols: never changes its length, and what it held before an image is made stays */
     bool in_memory;          /* protocols: transfers wait for no device; formats: see block_node_in_memory() */
     bool probed;
     BlockLimits limits;
@@ -118,6 +122,13 @@ struct BlockNode {
 /* Create @filename as an empty protocol file (truncating an old one) and open it read-write. For co_create. */
 BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp);
 
+/* For co_create, with the file of a new image before anything is written there. A device cannot be told to reserve
+ * space: "Unsupported preallocation mode 'x'". Context: any. */
+bool block_check_new_prealloc(const BlockNode *file, BlockPrealloc prealloc, GError **errp);
+/* Zeros over the first @bytes of the device that @file is on, as far as it goes, so that nothing it held looks like a
+ * part of the new image. A file has been emptied: nothing is done. 0 or -errno. */
+int coroutine_fn block_wipe_new(BlockNode *file, int64_t bytes);
+
 /* For co_open: open the child that the options "<name>." of @options describe and take them out. It becomes node->aux
  * with the permissions of a file, and is closed with @node, also when co_open fails afterwards. @name: a constant.
  * True without a child when there are no such options. */
@@ -133,6 +144,7 @@ void block_node_set_length(BlockNode *node, int64_t bytes);
 /* Every driver, in probing order. */
 extern const BlockDriver *const block_drivers[]; /* NULL-ended; block/drivers.c */
 extern const BlockDriver block_driver_file, block_driver_host_device, block_driver_raw, block_driver_luks,
-    block_driver_qcow2, block_driver_null_co, block_driver_null_aio, block_driver_fault, block_driver_record;
+    block_driver_qcow2, block_driver_null_co, block_driver_null_aio, block_driver_fault, block_driver_record,
+    block_driver_testdev;
 
 #endif

@@ -106,6 +106,8 @@ bool block_node_read_only(const BlockNode *node);
 bool block_node_encrypted(const BlockNode *node);
 /* All files of the image and its chain are memory (tmpfs): no request waits for a device. */
 bool block_node_in_memory(const BlockNode *node);
+/* Are the bytes of @node those of a device, as they are or enciphered? Its length cannot be changed then. */
+bool block_node_on_device(const BlockNode *node);
 BlockNode *block_node_file(const BlockNode *node);    /* borrowed or NULL */
 BlockNode *block_node_backing(const BlockNode *node); /* borrowed or NULL */
 /* A further file of the image itself: the detached header of luks. Borrowed, or NULL; *@name is what options call
@@ -136,6 +138,11 @@ int coroutine_fn block_co_flush(BlockNode *node);
 /* Virtual size in bytes, or -errno. Context: any for the cached value. */
 int64_t block_getlength(const BlockNode *node);
 
+/* Does all of [@offset, +@bytes) read as zeros at this moment, as far as the drivers know for sure? What lies past the
+ * end does. False when nobody knows, when finding out fails, and for what is enciphered: never a reason for more than
+ * to write zeros. Reads metadata at most. The answer holds until the next write. Context: coroutine. */
+bool coroutine_fn block_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes);
+
 typedef enum BlockPrealloc {
     BLOCK_PREALLOC_OFF,
     BLOCK_PREALLOC_METADATA,
@@ -143,6 +150,7 @@ typedef enum BlockPrealloc {
     BLOCK_PREALLOC_FULL
 } BlockPrealloc;
 bool block_prealloc_from_name(const char *name, BlockPrealloc *out);
+const char *block_prealloc_name(BlockPrealloc prealloc);
 /* Grow or shrink to exactly @bytes. */
 bool coroutine_fn block_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
 

@@ -17,6 +17,7 @@ const BlockDriver *const block_drivers[] = {
     &block_driver_null_aio,
     &block_driver_fault,
     &block_driver_record,
+    &block_driver_testdev,
     NULL,
 };
 /* clang-format on */

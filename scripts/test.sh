@@ -146,6 +146,7 @@ stage_interop() {
     build_in build || return
     run_counted 900 tests/interop/images.sh
     run_counted 600 tests/interop/luks-matrix.sh
+    run_counted 600 tests/interop/target-matrix.py
     # Exact output is that of release 10.0 alone.
     if has_reference; then
         run_counted 600 tests/interop/tool-output.sh
@@ -166,6 +167,7 @@ stage_random() {
         echo "skipped: random-ops: needs the reference 10.0"
         count 0 0 1
     fi
+    run_counted 900 tests/interop/target-ops.py --seeds $seeds -j "$jobs"
 }
 
 stage_crash() {

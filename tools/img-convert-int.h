@@ -5,6 +5,7 @@
 #define QBLOCK_TOOLS_IMG_CONVERT_INT_H
 
 #include "block/block.h"
+#include "block/job/copy.h"
 #include "tools/image-opts.h"
 
 typedef struct ConvertArgs {
@@ -40,7 +41,11 @@ bool coroutine_fn convert_create_target(Convert *c);
 /* Open a target that is there. False after a message. */
 bool coroutine_fn convert_open_target(Convert *c);
 
-/* May zeros be left out? What was never written to an encrypted target is noise unless its format knows of zeros. */
+/* May zeros be left out? Where the target's drivers know that it reads as zeros; or the user says so, but for a target
+ * with a cipher in it: what was never written there is noise. */
 bool coroutine_fn convert_target_is_zero(const Convert *c);
+
+/* What a new target's preallocation means for the copy; opts->target_is_zero is set. */
+void convert_settle_zeros(const Convert *c, BlockCopyOptions *opts);
 
 #endif

@@ -148,24 +148,30 @@ bool coroutine_fn convert_open_target(Convert *c)
     return true;
 }
 
-/* Does the target say itself that all of it reads as zeros? */
-static bool coroutine_fn target_says_zero(BlockNode *node)
+/* Is there a cipher anywhere between the target and its bytes? */
+static bool is_enciphered(const BlockNode *node)
 {
-    int64_t len = block_getlength(node);
-    BlockStatus st;
-
-    for (int64_t pos = 0; pos < len; pos += st.bytes) {
-        if (block_co_status_above(node, NULL, pos, len - pos, &st) < 0 || !(st.flags & BLOCK_STATUS_ZERO)) {
-            return false;
-        }
+    while (node && !block_node_encrypted(node)) {
+        node = block_node_file(node);
     }
-    return true;
+    return node;
 }
 
 bool coroutine_fn convert_target_is_zero(const Convert *c)
 {
-    if (block_node_backing_name(c->target) || !(c->created || c->args.target_is_zero)) {
-        return false;
+    int64_t bytes = block_copy_total((BlockNode *const *)c->sources->pdata, c->sources->len);
+    bool believed = c->args.target_is_zero && !block_node_backing_name(c->target) && !is_enciphered(c->target);
+
+    return believed || block_co_reads_zero(c->target, 0, bytes);
+}
+
+void convert_settle_zeros(const Convert *c, BlockCopyOptions *opts)
+{
+    const char *mode = c->options ? optdict_get(c->options, "preallocation") : NULL;
+
+    /* Space that was asked for is not given back; where it was to be written, it stays written. */
+    opts->keep_space = c->options && preallocates(c->options);
+    if (!opts->target_is_zero && mode && strcmp(mode, "full") == 0) {
+        opts->sparse_bytes = 0;
     }
-    return !block_node_encrypted(c->target) || target_says_zero(c->target);
 }

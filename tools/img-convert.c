@@ -261,6 +261,7 @@ static int coroutine_fn copy_all(Convert *c)
                                          [BLOCK_COPY_READ] = "reading at byte",
                                          [BLOCK_COPY_WRITE] = "writing at byte"};
     ConvertArgs *a = &c->args;
+    bool has_backing = a->backing && block_node_backing(c->target); /* a target that is there may have none */
     BlockNode *const *sources = (BlockNode *const *)c->sources->pdata;
     BlockCopyError where;
     BlockCopyOptions opts = {
@@ -272,10 +273,11 @@ static int coroutine_fn copy_all(Convert *c)
         .compressed = a->compressed,
         .target_is_zero = convert_target_is_zero(c),
         .sparse_bytes = a->sparse_bytes,
-        .target_has_backing = a->backing != NULL,
-        .source_base = a->backing ? find_source_base(c) : NULL,
+        .target_has_backing = has_backing,
+        .source_base = has_backing ? find_source_base(c) : NULL,
     };
 
+    convert_settle_zeros(c, &opts);
     opts.progress = progress_new(a->progress && !a->quiet, block_copy_total(sources, c->sources->len));
     int ret = block_co_copy(&opts, &where);
     if (ret == 0) {

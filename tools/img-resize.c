@@ -98,10 +98,25 @@ static bool check_change(const ResizeArgs *a, int64_t old, int64_t bytes)
     return true;
 }
 
+static bool coroutine_fn change_size(BlockNode *node, int64_t old, int64_t bytes, BlockPrealloc prealloc)
+{
+    g_autoptr(GError) err = NULL;
+
+    /* A new image may leave a part of a device unused; this one is as long as it is. */
+    if (bytes != old && prealloc == BLOCK_PREALLOC_OFF && block_node_on_device(node)) {
+        report_error("Cannot resize device files");
+        return false;
+    }
+    if (!block_co_truncate(node, bytes, prealloc, &err)) {
+        report_gerror(err, "%s", "");
+        return false;
+    }
+    return true;
+}
+
 static int coroutine_fn resize_image(const ResizeArgs *a)
 {
     g_autoptr(ImgNode) node = img_co_open(&a->open, a->filename, BLOCK_OPEN_RDWR | BLOCK_OPEN_RESIZE);
-    g_autoptr(GError) err = NULL;
     int64_t old, bytes;
 
     if (!node) {
@@ -115,8 +130,7 @@ static int coroutine_fn resize_image(const ResizeArgs *a)
     if (!new_size(a->size, old, &bytes) || !check_change(a, old, bytes)) {
         return EXIT_FAILED;
     }
-    if (!block_co_truncate(node, bytes, a->prealloc, &err)) {
-        report_gerror(err, "%s", "");
+    if (!change_size(node, old, bytes, a->prealloc)) {
         return EXIT_FAILED;
     }
     if (!img_co_close(g_steal_pointer(&node))) {

@@ -108,6 +108,14 @@ bool block_node_in_memory(const BlockNode *node)
     return true;
 }
 
+bool block_node_on_device(const BlockNode *node)
+{
+    while (!node->is_device && node->drv->passthrough && node->file) {
+        node = node->file;
+    }
+    return node->is_device;
+}
+
 BlockNode *block_node_file(const BlockNode *node)
 {
     return node->file;

@@ -7,17 +7,27 @@
 #include "block/core/io-int.h"
 #include "util/base/error.h"
 
+static const char *const prealloc_names[] = {
+    [BLOCK_PREALLOC_OFF] = "off",
+    [BLOCK_PREALLOC_METADATA] = "metadata",
+    [BLOCK_PREALLOC_FALLOC] = "falloc",
+    [BLOCK_PREALLOC_FULL] = "full",
+};
+
 bool block_prealloc_from_name(const char *name, BlockPrealloc *out)
 {
-    static const char *const names[] = {"off", "metadata", "falloc", "full"};
-
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        if (g_str_equal(name, names[i])) {
+    for (size_t i = 0; i < G_N_ELEMENTS(prealloc_names); i++) {
+        if (g_str_equal(name, prealloc_names[i])) {
             *out = (BlockPrealloc)i;
             return true;
         }
     }
     return false;
+}
+
+const char *block_prealloc_name(BlockPrealloc prealloc)
+{
+    return prealloc_names[prealloc];
 }
 
 static bool truncate_allowed(const BlockNode *node, int64_t bytes, GError **errp)

@@ -74,6 +74,20 @@ BlockNode *coroutine_fn block_create_file(const char *filename, GError **errp)
     return node;
 }
 
+bool block_check_new_prealloc(const BlockNode *file, BlockPrealloc prealloc, GError **errp)
+{
+    if (prealloc != BLOCK_PREALLOC_OFF && block_node_on_device(file)) {
+        error_set(errp, "Unsupported preallocation mode '%s'", block_prealloc_name(prealloc));
+        return false;
+    }
+    return true;
+}
+
+int coroutine_fn block_wipe_new(BlockNode *file, int64_t bytes)
+{
+    return block_node_on_device(file) ? block_co_pwrite_zeroes(file, 0, MIN(bytes, block_getlength(file)), 0) : 0;
+}
+
 void coroutine_fn block_delete_file(const char *filename)
 {
     g_autofree char *path = host_path(filename, NULL);
@@ -123,6 +137,20 @@ static bool take_create_options(OptDict *options, FileCreate *c, GError **errp)
     return true;
 }
 
+/* The first sector of a device is cleared, so that nobody takes the new image for one of the format that was there. */
+static bool coroutine_fn make_image(BlockNode *file, const FileCreate *c, GError **errp)
+{
+    if (!block_check_new_prealloc(file, c->prealloc, errp) ||
+        !block_co_truncate(file, round_up(c->size, SECTOR_SIZE), c->prealloc, errp)) {
+        return false;
+    }
+    int ret = block_wipe_new(file, SECTOR_SIZE);
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "Could not clear the start of the device");
+    }
+    return ret == 0;
+}
+
 bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, GError **errp)
 {
     FileCreate c = {.prealloc = BLOCK_PREALLOC_OFF};
@@ -134,7 +162,7 @@ bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, G
     if (!file) {
         return false;
     }
-    bool ok = block_co_truncate(file, round_up(c.size, SECTOR_SIZE), c.prealloc, errp);
+    bool ok = make_image(file, &c, errp);
     int ret = block_co_close(file);
     if (ok && ret < 0) {
         error_set_errno(errp, -ret, "Could not write '%s'", filename);

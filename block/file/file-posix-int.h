@@ -21,7 +21,7 @@ typedef struct FileState {
     FileLocks locks; /* changed by set_perms only, while nobody does I/O */
 
     /* atomic: what the file system turned out not to support */
-    _Atomic bool no_punch, no_zero_range, no_fallocate;
+    _Atomic bool no_punch, no_zero_range, no_fallocate, no_zeroout, no_discard;
     /* atomic: a write under O_DIRECT ended past the length of the node: padding may lie behind it */
     _Atomic bool padded_end;
     /* atomic: errno of the first failed sync. The kernel drops the pages and the next sync would succeed. */
@@ -41,6 +41,7 @@ int coroutine_fn file_posix_co_write_zeroes(BlockNode *node, int64_t offset, int
 int coroutine_fn file_posix_co_discard(BlockNode *node, int64_t offset, int64_t bytes);
 int coroutine_fn file_posix_co_flush(BlockNode *node);
 int coroutine_fn file_posix_co_status(BlockNode *node, int64_t offset, int64_t bytes, BlockStatus *st);
+bool coroutine_fn file_posix_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes);
 bool coroutine_fn file_posix_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp);
 bool coroutine_fn file_posix_co_create(const char *filename, OptDict *options, GError **errp);
 bool coroutine_fn file_posix_co_create_on_device(const char *filename, OptDict *options, GError **errp);

@@ -139,7 +139,7 @@ typedef struct RangeJob {
 
 static bool is_unsupported(int err)
 {
-    return err == EOPNOTSUPP || err == ENOSYS || err == ENOTTY;
+    return err == EOPNOTSUPP || err == ENOSYS || err == ENOTTY || err == ENODEV;
 }
 
 /* 0, -ENOTSUP (remembered in *@unsupported when it will not change), or -errno. */
@@ -173,6 +173,24 @@ static int allocate(const RangeJob *j)
     return do_fallocate(j->s->fd, 0, j->offset, j->bytes, &j->s->no_fallocate);
 }
 
+/* What a kernel does whose fallocate() knows no devices. */
+static int zero_out(const RangeJob *j)
+{
+    uint64_t range[2] = {j->offset, j->bytes};
+
+    if (j->s->no_zeroout) {
+        return -ENOTSUP;
+    }
+    if (ioctl(j->s->fd, BLKZEROOUT, range) == 0) {
+        return 0;
+    }
+    int err = errno;
+    if (is_unsupported(err)) {
+        j->s->no_zeroout = true;
+    }
+    return is_unsupported(err) || err == EINVAL ? -ENOTSUP : -err;
+}
+
 /* Zeros at and past the end of a regular file: the file gets longer. */
 static int extend_zeroes(const RangeJob *j)
 {
@@ -182,12 +200,17 @@ static int extend_zeroes(const RangeJob *j)
     return ftruncate(j->s->fd, j->offset + j->bytes) < 0 ? -errno : 0;
 }
 
+/* Of a device too a hole reads as zeros, or the kernel refuses to make one; what was only discarded need not. */
 static int zero_existing(const RangeJob *j)
 {
     int ret = j->may_unmap ? punch_hole(j) : -ENOTSUP;
 
     if (ret == -ENOTSUP) {
-        ret = do_fallocate(j->s->fd, FALLOC_FL_ZERO_RANGE, j->offset, j->bytes, &j->s->no_zero_range);
+        ret = do_fallocate(j->s->fd, FALLOC_FL_ZERO_RANGE | FALLOC_FL_KEEP_SIZE, j->offset, j->bytes,
+                           &j->s->no_zero_range);
+    }
+    if (ret == -ENOTSUP && j->s->kind == FILE_BLOCK_DEVICE) {
+        ret = zero_out(j);
     }
     if (ret == -ENOTSUP && j->s->kind == FILE_REGULAR && !j->s->no_fallocate) {
         ret = punch_hole(j);
@@ -204,8 +227,11 @@ static int zero_job(void *arg)
     if (len < 0) {
         return len;
     }
-    if (j->s->kind != FILE_REGULAR || j->offset + j->bytes <= len) {
+    if (j->offset + j->bytes <= len) {
         return zero_existing(j);
+    }
+    if (j->s->kind != FILE_REGULAR) {
+        return -ENOSPC; /* as a write of data; the kernel would zero what there is and say that all is done */
     }
     RangeJob past = *j;
     RangeJob inside = *j;
@@ -239,14 +265,17 @@ static int discard_job(void *arg)
         return punch_hole(j);
     }
     uint64_t range[2] = {j->offset, j->bytes};
-    if (j->s->kind != FILE_BLOCK_DEVICE || j->s->no_punch) {
+    if (j->s->kind != FILE_BLOCK_DEVICE || j->s->no_discard) {
         return -ENOTSUP;
     }
-    if (ioctl(j->s->fd, BLKDISCARD, range) < 0) {
-        j->s->no_punch = is_unsupported(errno);
-        return is_unsupported(errno) || errno == EINVAL ? -ENOTSUP : -errno;
+    if (ioctl(j->s->fd, BLKDISCARD, range) == 0) {
+        return 0;
     }
-    return 0;
+    int err = errno;
+    if (is_unsupported(err)) {
+        j->s->no_discard = true;
+    }
+    return is_unsupported(err) || err == EINVAL ? -ENOTSUP : -err;
 }
 
 int coroutine_fn file_posix_co_discard(BlockNode *node, int64_t offset, int64_t bytes)
@@ -287,4 +316,17 @@ int coroutine_fn file_posix_co_status(BlockNode *node, int64_t offset, int64_t b
         st->bytes = MIN(bytes, hole - offset);
     }
     return 0;
+}
+
+/* Of a regular file only, and only because it has no data there: that it is new says nothing. Of a device nobody knows
+ * what it holds. */
+bool coroutine_fn file_posix_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes)
+{
+    const FileState *s = node->state;
+
+    if (s->kind != FILE_REGULAR) {
+        return false;
+    }
+    off_t data = lseek(s->fd, offset, SEEK_DATA);
+    return data < 0 ? errno == ENXIO : data >= offset + bytes;
 }

@@ -97,16 +97,16 @@ static int resize_job(void *arg)
 
 static bool check_mode(const FileState *s, int64_t old, int64_t bytes, BlockPrealloc prealloc, GError **errp)
 {
+    if (s->kind != FILE_REGULAR && prealloc != BLOCK_PREALLOC_OFF) {
+        error_set(errp, "Preallocation mode '%s' unsupported for this non-regular file", block_prealloc_name(prealloc));
+        return false;
+    }
     if (prealloc == BLOCK_PREALLOC_METADATA) {
         error_set(errp, "Unsupported preallocation mode: metadata");
         return false;
     }
     if (prealloc != BLOCK_PREALLOC_OFF && bytes < old) {
         error_set(errp, "Cannot use preallocation for shrinking files");
-        return false;
-    }
-    if (s->kind != FILE_REGULAR && prealloc != BLOCK_PREALLOC_OFF) {
-        error_set(errp, "Preallocation is only supported for regular files");
         return false;
     }
     return true;

@@ -178,15 +178,27 @@ static int64_t coroutine_fn file_co_getlength(BlockNode *node)
     return bytes < 0 ? bytes : (int64_t)round_up(MIN(bytes, INT64_MAX - SECTOR_SIZE), SECTOR_SIZE);
 }
 
+/* Devices zero whole sectors of theirs only. 0 for what has none. */
+static uint32_t device_sector_bytes(const FileState *s)
+{
+    int bytes;
+
+    if (s->kind != FILE_BLOCK_DEVICE || ioctl(s->fd, BLKSSZGET, &bytes) < 0 || bytes <= 0 || !is_power_of_2(bytes)) {
+        return 0;
+    }
+    return bytes;
+}
+
 static void set_limits(BlockNode *node, const FileState *s)
 {
     if (s->direct) {
         probe_direct_alignment(s, &node->limits);
     }
+    node->limits.zero_align = MAX(device_sector_bytes(s), node->limits.request_align);
     /* Pages that are only reserved are neither cleared nor copied. */
     node->limits.zero_worth = s->in_memory ? MEMORY_ZERO_WORTH : 0;
     /* fallocate() works on whole pages; smaller holes only cost metadata. */
-    node->limits.discard_align = node->limits.request_align;
+    node->limits.discard_align = node->limits.zero_align;
 }
 
 static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigned flags, GError **errp)
@@ -203,6 +215,7 @@ static bool coroutine_fn file_co_open(BlockNode *node, OptDict *options, unsigne
     }
     node->exact_path = g_steal_pointer(&path);
     node->in_memory = s->in_memory;
+    node->is_device = s->kind != FILE_REGULAR;
     set_limits(node, s);
     return true;
 }
@@ -262,9 +275,9 @@ static InfoTree *coroutine_fn file_co_specific_info(BlockNode *node, GError **er
         .co_set_perms = file_co_set_perms, .co_close = file_co_close, .co_read = file_posix_co_read,                   \
         .co_write = file_posix_co_write, .supported_write_flags = BLOCK_REQ_OWN_BUFFER,                                \
         .co_write_zeroes = file_posix_co_write_zeroes, .co_discard = file_posix_co_discard,                            \
-        .co_flush = file_posix_co_flush, .co_status = file_posix_co_status, .co_getlength = file_co_getlength,         \
-        .co_truncate = file_posix_co_truncate, .co_allocated_bytes = file_co_allocated_bytes,                          \
-        .co_specific_info = file_co_specific_info,                                                                     \
+        .co_flush = file_posix_co_flush, .co_status = file_posix_co_status, .co_reads_zero = file_posix_co_reads_zero, \
+        .co_getlength = file_co_getlength, .co_truncate = file_posix_co_truncate,                                      \
+        .co_allocated_bytes = file_co_allocated_bytes, .co_specific_info = file_co_specific_info,                      \
     }
 
 const BlockDriver block_driver_file = FILE_DRIVER("file", file_posix_co_create);

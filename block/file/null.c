@@ -79,6 +79,13 @@ static int coroutine_fn null_co_status(BlockNode *node, int64_t offset, int64_t 
     return 0;
 }
 
+static bool coroutine_fn null_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes)
+{
+    const NullState *s = node->state;
+
+    return s->read_zeroes;
+}
+
 static int64_t coroutine_fn null_co_allocated_bytes(BlockNode *node)
 {
     return 0;
@@ -91,7 +98,8 @@ static const char *const null_strong_opts[] = {"size", "read-zeroes", NULL};
         .format_name = name, .protocol = name, .state_bytes = sizeof(NullState), .strong_open_opts = null_strong_opts, \
         .co_open = null_co_open, .co_read = null_co_read, .co_write = null_co_write,                                   \
         .supported_write_flags = BLOCK_REQ_FUA | BLOCK_REQ_OWN_BUFFER, .co_write_zeroes = null_co_write_zeroes,        \
-        .co_flush = null_co_flush, .co_status = null_co_status, .co_allocated_bytes = null_co_allocated_bytes,         \
+        .co_flush = null_co_flush, .co_status = null_co_status, .co_reads_zero = null_co_reads_zero,                   \
+        .co_allocated_bytes = null_co_allocated_bytes,                                                                 \
     }
 
 const BlockDriver block_driver_null_co = NULL_DRIVER("null-co");

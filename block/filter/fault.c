@@ -140,6 +140,11 @@ static int coroutine_fn fault_co_status(BlockNode *node, int64_t offset, int64_t
     return block_co_status(node->file, offset, bytes, st);
 }
 
+static bool coroutine_fn fault_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes)
+{
+    return block_co_reads_zero(node->file, offset, bytes);
+}
+
 static int64_t coroutine_fn fault_co_getlength(BlockNode *node)
 {
     return node->file->total_bytes;
@@ -206,6 +211,7 @@ const BlockDriver block_driver_fault = {
     .co_discard = fault_co_discard,
     .co_flush = fault_co_flush,
     .co_status = fault_co_status,
+    .co_reads_zero = fault_co_reads_zero,
     .co_getlength = fault_co_getlength,
     .co_truncate = fault_co_truncate,
 };

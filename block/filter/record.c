@@ -203,6 +203,11 @@ static int coroutine_fn record_co_status(BlockNode *node, int64_t offset, int64_
     return block_co_status(node->file, offset, bytes, st);
 }
 
+static bool coroutine_fn record_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes)
+{
+    return block_co_reads_zero(node->file, offset, bytes);
+}
+
 static int64_t coroutine_fn record_co_getlength(BlockNode *node)
 {
     return node->file->total_bytes;
@@ -239,6 +244,7 @@ const BlockDriver block_driver_record = {
     .co_discard = record_co_discard,
     .co_flush = record_co_flush,
     .co_status = record_co_status,
+    .co_reads_zero = record_co_reads_zero,
     .co_getlength = record_co_getlength,
     .co_truncate = record_co_truncate,
 };

@@ -128,6 +128,13 @@ static int coroutine_fn raw_co_status(BlockNode *node, int64_t offset, int64_t b
     return block_co_status(node->file, offset + s->offset, bytes, st);
 }
 
+static bool coroutine_fn raw_co_reads_zero(BlockNode *node, int64_t offset, int64_t bytes)
+{
+    const RawState *s = node->state;
+
+    return block_co_reads_zero(node->file, offset + s->offset, bytes);
+}
+
 static bool coroutine_fn raw_co_truncate(BlockNode *node, int64_t bytes, BlockPrealloc prealloc, GError **errp)
 {
     const RawState *s = node->state;
@@ -185,6 +192,7 @@ const BlockDriver block_driver_raw = {
     .co_write_zeroes = raw_co_write_zeroes,
     .co_discard = raw_co_discard,
     .co_status = raw_co_status,
+    .co_reads_zero = raw_co_reads_zero,
     .co_getlength = raw_co_getlength,
     .co_truncate = raw_co_truncate,
     .co_measure = raw_co_measure,

@@ -95,12 +95,40 @@ static void coroutine_fn job_fail(CopyJob *job, BlockCopyStage stage, int64_t of
 
 /* ---- finding out what comes next ------------------------------------------------------------------------------- */
 
-static CopyKind kind_of_status(const CopyJob *job, const BlockStatus *st)
+/* What @src does not decide is left to the target's backing file, but where the target has something of its own over
+ * it: that is overwritten by what the whole chain of @src holds. Cuts *@st to one of the two. */
+static int coroutine_fn leave_or_cover(const CopyJob *job, BlockNode *src, int64_t inside, int64_t offset,
+                                       BlockStatus *st, CopyKind *kind)
 {
-    if (!(st->flags & BLOCK_STATUS_ALLOCATED) && job->opts->target_has_backing) {
-        return COPY_SKIP;
+    BlockStatus own;
+    int ret = block_co_status(job->opts->target, offset, st->bytes, &own);
+
+    if (ret < 0) {
+        return ret;
     }
-    return st->flags & BLOCK_STATUS_ZERO ? COPY_ZERO : COPY_DATA;
+    st->bytes = MIN(st->bytes, own.bytes);
+    *kind = COPY_SKIP;
+    if (own.flags & BLOCK_STATUS_ALLOCATED) {
+        ret = block_co_status_above(src, NULL, inside, st->bytes, st);
+        *kind = st->flags & BLOCK_STATUS_ZERO ? COPY_ZERO : COPY_DATA;
+    }
+    return ret;
+}
+
+/* The run of @src at @inside, which is @offset of the target. */
+static int coroutine_fn find_run(const CopyJob *job, BlockNode *src, int64_t inside, int64_t left, int64_t offset,
+                                 BlockStatus *st, CopyKind *kind)
+{
+    int ret = block_co_status_above(src, job->opts->source_base, inside, left, st);
+
+    if (ret < 0) {
+        return ret;
+    }
+    if (!(st->flags & BLOCK_STATUS_ALLOCATED) && job->opts->target_has_backing) {
+        return leave_or_cover(job, src, inside, offset, st, kind);
+    }
+    *kind = st->flags & BLOCK_STATUS_ZERO ? COPY_ZERO : COPY_DATA;
+    return 0;
 }
 
 /* Make job->run_* the status run around @offset; a failure is noted. Guard held. */
@@ -108,12 +136,13 @@ static int coroutine_fn load_run(CopyJob *job, int64_t offset)
 {
     int64_t inside, left;
     BlockStatus st;
+    CopyKind kind;
 
     if (offset >= job->run_start && offset < job->run_end) {
         return 0;
     }
     BlockNode *src = source_at(job, offset, &inside, &left);
-    int ret = block_co_status_above(src, job->opts->source_base, inside, left, &st);
+    int ret = find_run(job, src, inside, left, offset, &st, &kind);
     if (ret < 0) {
         job_fail_locked(job, BLOCK_COPY_STATUS, inside, ret);
         return ret;
@@ -121,7 +150,7 @@ static int coroutine_fn load_run(CopyJob *job, int64_t offset)
     g_assert(st.bytes > 0);
     job->run_start = offset;
     job->run_end = offset + MIN(st.bytes, left);
-    job->run_kind = kind_of_status(job, &st);
+    job->run_kind = kind;
     return 0;
 }
 
@@ -259,8 +288,8 @@ static void window_skip_turn(CopyWindow *win)
 
 static int coroutine_fn write_zeros(CopyJob *job, int64_t offset, int64_t bytes)
 {
-    int ret =
-        job->opts->target_is_zero ? 0 : block_co_pwrite_zeroes(job->opts->target, offset, bytes, BLOCK_REQ_MAY_UNMAP);
+    unsigned flags = job->opts->keep_space ? 0 : BLOCK_REQ_MAY_UNMAP;
+    int ret = job->opts->target_is_zero ? 0 : block_co_pwrite_zeroes(job->opts->target, offset, bytes, flags);
 
     if (ret < 0) {
         job_fail(job, BLOCK_COPY_WRITE, offset, ret);

@@ -17,13 +17,15 @@ typedef struct BlockCopyOptions {
     BlockNode *const *sources; /* borrowed; concatenated */
     size_t n_sources;
     BlockNode *source_base;    /* copy what layers above this one decide, leave the rest; NULL = copy everything */
-    bool target_has_backing;   /* what the source does not decide above source_base is left to it */
+    bool target_has_backing;   /* what the source does not decide above source_base is left to it, but where the target
+                                * hides it */
     BlockNode *target;         /* borrowed; at least as long as the sources together */
     unsigned workers;          /* windows in flight, 1 .. COPY_MAX_WORKERS */
     unsigned loops;            /* event loops to spread them over; 0 = one per CPU, at most workers */
     bool out_of_order;
     bool compressed;
     bool target_is_zero;       /* the target reads as zeros already */
+    bool keep_space;           /* zeros that are written may not unmap what the target has */
     size_t sparse_bytes;       /* shortest run of zeros to leave out; 0 = write everything */
     Progress *progress;        /* borrowed or NULL; counts source bytes */
 } BlockCopyOptions;

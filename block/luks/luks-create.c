@@ -110,7 +110,7 @@ static bool check_other_file(const char *filename, const char *header_name, GErr
 static bool coroutine_fn make_files(LuksCreate *c, const char *filename, GError **errp)
 {
     c->file = block_create_file(filename, errp);
-    if (!c->file) {
+    if (!c->file || !block_check_new_prealloc(c->file, c->prealloc, errp)) {
         return false;
     }
     if (!c->header_name) {
@@ -141,9 +141,25 @@ static int coroutine_fn write_tail(const LuksCreate *c, CryptoBlock *crypto)
     return ret < 0 ? ret : block_co_pwrite(c->file, crypto_block_payload_offset(crypto) + last, buf, sector, 0);
 }
 
+/* What a device held where no key slot is written - the second header of another volume, say - is not to be found there
+ * by those who look for it. */
+static bool coroutine_fn wipe_header(const LuksCreate *c, GError **errp)
+{
+    int ret = block_wipe_new(c->header ? c->header : c->file, c->header_bytes);
+
+    if (ret < 0) {
+        error_set_errno(errp, -ret, "Could not clear the header area");
+    }
+    return ret == 0;
+}
+
 static bool coroutine_fn write_volume(const LuksCreate *c, OptDict *options, GError **errp)
 {
     CryptoIo io = luks_header_io(c->header ? c->header : c->file);
+
+    if (!wipe_header(c, errp)) {
+        return false;
+    }
     g_autoptr(CryptoBlock) crypto = crypto_block_create(CRYPTO_FORMAT_LUKS_ANY, options, "", &io, errp);
 
     if (!crypto) {

@@ -40,6 +40,7 @@ const BlockDriver block_driver_qcow2 = {
     .co_discard = qcow2_co_discard,
     .co_flush = qcow2_co_flush,
     .co_status = qcow2_co_status,
+    .co_reads_zero = qcow2_co_reads_zero,
     .co_getlength = qcow2_getlength,
     .co_truncate = qcow2_truncate,
     .co_get_info = qcow2_get_info,

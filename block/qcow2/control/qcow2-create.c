@@ -151,7 +151,9 @@ static bool coroutine_fn create_file(const char *filename, const Qcow2Spec *spec
     if (!file) {
         return false;
     }
-    bool ok = write_empty(file, spec, errp);
+    /* Tables alone can be made on a device too. */
+    bool ok = spec->prealloc == BLOCK_PREALLOC_METADATA || block_check_new_prealloc(file, spec->prealloc, errp);
+    ok = ok && write_empty(file, spec, errp);
     if (ok) {
         ok = close_image(file, errp);
     } else {

@@ -22,16 +22,19 @@ static uint64_t run_of_table(Qcow2State *s, const void *table, uint64_t guest_of
     return n;
 }
 
-/* A plain image maps clusters that hold zeros in the file. v2 has no zero flag: encrypted clusters are undefined there.
- */
+/* Are clusters mapped with the flag that says they read as zeros? Encrypted ones must be, as zeros in the file are none
+ * for the guest; and those on a device may be, whose old bytes would take long to overwrite. A plain image in a file
+ * maps clusters that hold zeros. v2 has no flag: encrypted clusters are undefined there. */
+static bool flags_zero(const Qcow2State *s)
+{
+    return s->geo.version >= 3 && (s->header.crypt_method != QCOW2_CRYPT_NONE || block_node_on_device(s->data));
+}
+
 static void map_run(Qcow2State *s, void *table, uint64_t guest_off, uint64_t host_off, uint64_t clusters)
 {
     unsigned first = qcow2_l2_idx(&s->geo, guest_off);
-    uint64_t flags = QCOW2_OFLAG_COPIED;
+    uint64_t flags = QCOW2_OFLAG_COPIED | (flags_zero(s) ? QCOW2_OFLAG_ZERO : 0);
 
-    if (s->header.crypt_method != QCOW2_CRYPT_NONE && s->geo.version >= 3) {
-        flags |= QCOW2_OFLAG_ZERO;
-    }
     qcow2_cache_lock(s->l2);
     for (uint64_t i = 0; i < clusters; i++) {
         qcow2_l2_set_entry(s, table, first + i, (host_off + (i << s->geo.cluster_bits)) | flags);
@@ -52,7 +55,7 @@ static bool coroutine_fn provide_space(Qcow2State *s, uint64_t host_off, uint64_
         error_set_errno(errp, -file_bytes, "Could not get the size of the image file");
         return false;
     }
-    if (host_off < (uint64_t)file_bytes) {
+    if (host_off < (uint64_t)file_bytes && !(flags_zero(s) && block_node_on_device(file))) {
         unsigned flags = mode == BLOCK_PREALLOC_METADATA ? BLOCK_REQ_MAY_UNMAP : 0;
         int ret = block_co_pwrite_zeroes(file, host_off, MIN(end, (uint64_t)file_bytes) - host_off, flags);
 
@@ -121,7 +124,9 @@ bool coroutine_fn qcow2_preallocate(Qcow2State *s, uint64_t guest_off, uint64_t 
 {
     CO_MUTEX_GUARD(&s->meta_lock);
 
-    guest_off = qcow2_cluster_start(&s->geo, guest_off);
+    /* A cluster that the range starts in may show the backing file before it: mapped, it would hide that. */
+    guest_off = s->node->backing || s->node->backing_name ? qcow2_cluster_end(&s->geo, guest_off)
+                                                          : qcow2_cluster_start(&s->geo, guest_off);
     while (guest_off < guest_end) {
         void *table;
         int ret = qcow2_l2_get_writable_locked(s, guest_off, &table);

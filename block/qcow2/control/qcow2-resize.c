@@ -110,11 +110,25 @@ static bool coroutine_fn hide_backing(Qcow2State *s, uint64_t old_bytes, uint64_
     return ret >= 0 || fail(errp, ret, "Failed to zero out the new area");
 }
 
+/* Asked before anything is changed. */
+static bool check_prealloc(const Qcow2State *s, BlockPrealloc prealloc, GError **errp)
+{
+    bool needs_file = prealloc == BLOCK_PREALLOC_FALLOC || prealloc == BLOCK_PREALLOC_FULL;
+
+    if (needs_file && block_node_on_device(s->data)) {
+        error_set(errp,
+                  "Failed to resize underlying file: Preallocation mode '%s' unsupported for this non-regular file",
+                  block_prealloc_name(prealloc));
+        return false;
+    }
+    return true;
+}
+
 static bool coroutine_fn grow(Qcow2State *s, uint64_t bytes, BlockPrealloc prealloc, GError **errp)
 {
     uint64_t old_bytes = s->header.size;
 
-    return grow_l1(s, bytes, errp) && hide_backing(s, old_bytes, bytes, errp) &&
+    return check_prealloc(s, prealloc, errp) && grow_l1(s, bytes, errp) && hide_backing(s, old_bytes, bytes, errp) &&
            (prealloc == BLOCK_PREALLOC_OFF || qcow2_preallocate(s, old_bytes, bytes, prealloc, errp)) &&
            store_size(s, bytes, errp);
 }

@@ -10,6 +10,8 @@ int coroutine_fn qcow2_co_write(BlockNode *node, const BlockRw *rw); /* BLOCK_RE
 int coroutine_fn qcow2_co_write_zeroes(BlockNode *node, int64_t guest_off, int64_t bytes, unsigned flags);
 int coroutine_fn qcow2_co_discard(BlockNode *node, int64_t guest_off, int64_t bytes);
 int coroutine_fn qcow2_co_status(BlockNode *node, int64_t guest_off, int64_t bytes, BlockStatus *st);
+/* See co_reads_zero of the driver table: by the tables, and the file's word for clusters in plain text. */
+bool coroutine_fn qcow2_co_reads_zero(BlockNode *node, int64_t guest_off, int64_t bytes);
 int coroutine_fn qcow2_co_flush(BlockNode *node);
 
 /* Drop every mapping of the whole clusters in the range (falls through to backing); for shrink. meta_lock held. */
